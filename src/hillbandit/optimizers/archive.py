@@ -1,0 +1,160 @@
+"""What has been evaluated: counts, means and spreads per genome, and the choice among them."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hillbandit.space import Genome, Space
+
+PRIOR_FREEDOM = 4
+"""Degrees of freedom that the noise seen everywhere lends to the noise of one genome."""
+
+
+class Archive:
+    """Running statistics of every genome evaluated.
+
+    A genome is kept as bytes, eight genes to a byte where all genes are binary, so that memory is
+    what the distinct genomes need and no more. Means and spreads are updated one value at a time
+    (Welford), so large offsets do not cost precision.
+
+    Args:
+        space: The space that the genomes belong to.
+    """
+
+    __slots__ = ("_dtype", "_length", "_packed", "_rows", "counts", "means", "squares")
+
+    def __init__(self, space: Space) -> None:
+        largest = int(space.sizes.max())
+        self._length = len(space)
+        self._packed = largest <= 2
+        self._dtype = np.min_scalar_type(largest - 1)
+        self._rows: dict[bytes, int] = {}
+        self.counts: list[int] = []
+        self.means: list[float] = []
+        self.squares: list[float] = []
+        """Sums of squared deviations from the mean."""
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def key(self, genome: Genome) -> bytes:
+        """Write a genome as bytes."""
+        small = genome.astype(self._dtype)
+        return np.packbits(small).tobytes() if self._packed else small.tobytes()
+
+    def genome(self, key: bytes) -> Genome:
+        """Read a genome from its bytes."""
+        small: NDArray[Any]
+        if self._packed:
+            small = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=self._length)
+        else:
+            small = np.frombuffer(key, dtype=self._dtype)
+        return small.astype(np.int64)
+
+    def add(self, key: bytes, value: float) -> int:
+        """Take in one evaluation; return the row of its genome."""
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = len(self.counts)
+            self.counts.append(1)
+            self.means.append(value)
+            self.squares.append(0.0)
+            return row
+        count = self.counts[row] = self.counts[row] + 1
+        step = value - self.means[row]
+        mean = self.means[row] = self.means[row] + step / count
+        self.squares[row] += step * (value - mean)
+        return row
+
+    def row(self, key: bytes) -> int | None:
+        """Find the row of a genome, None if it was never evaluated."""
+        return self._rows.get(key)
+
+    def items(self) -> Iterator[tuple[Genome, int]]:
+        """Iterate over the genomes with their rows, in the order of their first evaluations."""
+        for key, row in self._rows.items():
+            yield self.genome(key), row
+
+    def genome_at(self, row: int) -> Genome:
+        """Find the genome of a row."""
+        return self.genome(next(itertools.islice(self._rows, row, None)))
+
+    def noise(self) -> tuple[float, int]:
+        """Estimate the variance of an evaluation, pooled over genomes evaluated more than once.
+
+        Returns:
+            The variance and its degrees of freedom; both are 0 when no genome was evaluated twice.
+        """
+        freedom = sum(self.counts) - len(self.counts)
+        return (math.fsum(self.squares) / freedom, freedom) if freedom else (0.0, 0)
+
+    def leader(self, noisy: bool) -> int:
+        """Choose the row to recommend: see `Optimizer.recommend` for the rule."""
+        means = np.asarray(self.means)
+        if not noisy:
+            return int(means.argmax())
+        variance, _ = self.noise()
+        return int((means - np.sqrt(variance / np.asarray(self.counts))).argmax())
+
+    def interval(self, row: int, noisy: bool) -> tuple[float, float]:
+        """Give the 95 % interval of a row's mean: see `Optimizer.recommend`."""
+        mean, count = self.means[row], self.counts[row]
+        if not noisy:
+            return mean, mean
+        pooled, freedom = self.noise()
+        if not freedom:
+            return -math.inf, math.inf
+        lent = min(PRIOR_FREEDOM, freedom)
+        own = count - 1
+        variance = (self.squares[row] + lent * pooled) / (own + lent)
+        half = student_t_975(own + lent) * math.sqrt(variance / count)
+        return mean - half, mean + half
+
+    def state(self) -> dict[str, Any]:
+        """Write the archive in plain JSON types."""
+        return {
+            "genomes": base64.b64encode(b"".join(self._rows)).decode("ascii"),
+            "counts": list(self.counts),
+            "means": list(self.means),
+            "squares": list(self.squares),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Read what `state` wrote."""
+        self.counts = list(state["counts"])
+        self.means = list(state["means"])
+        self.squares = list(state["squares"])
+        blob = base64.b64decode(state["genomes"])
+        width = len(self.key(np.zeros(self._length, dtype=np.int64)))
+        self._rows = {blob[row * width : (row + 1) * width]: row for row in range(len(self.counts))}
+
+
+_T_975 = (12.70620474, 4.30265273, 3.18244631, 2.77644511, 2.57058184)
+_Z_975 = 1.959963984540054
+
+
+def student_t_975(freedom: int) -> float:
+    """Give the 97.5 % quantile of Student's t distribution, to within 0.005 %.
+
+    A table up to five degrees of freedom; above, the expansion in powers of 1/freedom around the
+    normal quantile (Abramowitz and Stegun, 26.7.5).
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
+    """
+    if freedom <= len(_T_975):
+        return _T_975[freedom - 1]
+    z, v = _Z_975, freedom
+    return (
+        z
+        + (z**3 + z) / (4 * v)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
+    )
