@@ -28,7 +28,7 @@ def test_on_a_learned_scale_f_and_1024_f_plus_4_give_the_same_run(
     resamples: int | None, problem: hb.problems.Problem
 ) -> None:
     def noisy(genome: Any, numbers: Any) -> float:
-        return problem(genome) + (0 if resamples is None else int(next(numbers)))
+        return float(problem(genome) + (0 if resamples is None else int(next(numbers))))
 
     runs = []
     for factor, offset in ((1, 0), (1024, 4)):
@@ -224,7 +224,7 @@ def test_siblings_that_gain_after_the_parent_was_replaced_are_united_next() -> N
         optimizer.tell(trial, 1.0)
     assert optimizer.current.tolist() == trials[0].genome.tolist()
     union = optimizer.ask()
-    assert union.genome.tolist() == sum(t.genome for t in trials).tolist()
+    assert union.genome.tolist() == np.sum([t.genome for t in trials], axis=0).tolist()
     assert all(report.mutations == 1 for report in optimizer.explain() if report.rescue < 0)
     optimizer.tell(union, 4.0)
     assert optimizer.current.sum() == 4

@@ -26,7 +26,8 @@ def optimizers(draw: st.DrawFn) -> hb.Optimizer:
     if kind is hb.BanditRMHC:
         options["scale"] = draw(st.sampled_from([1.0, "auto"]))
         options["urgency"] = draw(st.sampled_from(["published", "printed"]))
-    return kind(space, seed=draw(st.integers(0, 2**40)), **options)
+    optimizer: hb.Optimizer = kind(space, seed=draw(st.integers(0, 2**40)), **options)
+    return optimizer
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

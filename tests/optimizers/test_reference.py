@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import pytest
 
@@ -15,15 +17,15 @@ def royal_road(values: Values) -> float:
 @pytest.mark.parametrize("fitness", [sum, royal_road])
 @pytest.mark.parametrize("bandit", [True, False])
 def test_the_class_makes_the_same_steps_as_the_naive_transcription(
-    resamples: int | None, fitness: type, bandit: bool
+    resamples: int | None, fitness: Callable[[Values], float], bandit: bool
 ) -> None:
     n = 16
     for seed in range(8):
         theirs, ours = noise(seed), noise(seed)
         sd = 0.0 if resamples is None else 1.0
 
-        def naive(values: Values, stream: object = theirs, sd: float = sd) -> float:
-            return float(fitness(values)) + sd * next(stream)  # type: ignore[call-overload]
+        def naive(values: Values, stream: Iterator[float] = theirs, sd: float = sd) -> float:
+            return float(fitness(values)) + sd * next(stream)
 
         reference = Reference(n, naive, seed, resamples, bandit)
         kind = hb.BanditRMHC if bandit else hb.RMHC

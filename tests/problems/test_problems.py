@@ -64,7 +64,7 @@ def test_noise_has_the_stated_mean_and_spread() -> None:
         (lambda: OneMax(0), "at least 1"),
         (lambda: Noisy(OneMax(3), sd=-1), "0 or more"),
         (lambda: Noisy(OneMax(3), sd=float("nan")), "0 or more"),
-        (lambda: Noisy(sum), "needs a problem"),
+        (lambda: Noisy("OneMax"), "needs a problem"),  # type: ignore[arg-type]
         (lambda: OneMax(3)([1, 2, 0]), "values 0 to 1"),
         (lambda: OneMax(3)([1, 0]), "3 value indices"),
         (lambda: OneMax(3)(np.zeros((2, 4), dtype=int)), "3 columns"),

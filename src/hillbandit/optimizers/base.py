@@ -6,7 +6,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class Optimizer(ABC):
         self._open[number] = proposal
         return Trial(number, proposal[0], self.space, self.seed)
 
-    def tell(self, trial: Trial, value: float) -> None:
+    def tell(self, trial: Trial, value: SupportsFloat) -> None:
         """Report the value of a trial; greater is better.
 
         Example:
@@ -146,11 +146,13 @@ class Optimizer(ABC):
             ValueError: If it is NaN, infinite or beyond 1e300, or the trial is not open.
         """
         genome, ticket = self._expect_open(trial)
-        number = checked_value(value, trial)
-        del self._open[trial.number]
+        if type(value) is not float or not -LARGEST_VALUE <= value <= LARGEST_VALUE:
+            value = checked_value(value, trial)
+        number = trial.number
+        del self._open[number]
         self.evaluations += 1
-        self._record(genome, number, trial.number)
-        self._learn(ticket, number)
+        self._record(genome, value, number)
+        self._learn(ticket, value)
 
     def abandon(self, trial: Trial, *, retry: bool = True) -> None:
         """Say that a trial's value will never come.
@@ -180,7 +182,7 @@ class Optimizer(ABC):
         else:
             self._drop(proposal[1])
 
-    def observe(self, config: Config, value: float) -> None:
+    def observe(self, config: Config, value: SupportsFloat) -> None:
         """Tell an evaluation that was made earlier, outside this run (a warm start).
 
         It counts for `recommend` and `best_observed`, not for `evaluations`: this run did not spend
@@ -207,8 +209,7 @@ class Optimizer(ABC):
                 "Earlier evaluations must be told before the first ask; this run has begun."
             )
         genome = self.space.encode(config)
-        number = checked_value(value, None)
-        self._record(genome, number, IN_ADVANCE)
+        self._record(genome, checked_value(value, None), IN_ADVANCE)
 
     def recommend(self) -> Recommendation:
         """Recommend the configuration that all evaluations so far speak for.
@@ -364,6 +365,8 @@ class Optimizer(ABC):
         if not isinstance(trial, Trial):
             raise TypeError(f"A trial from ask() is expected here, not {type(trial).__name__}.")
         proposal = self._open.get(trial.number)
+        if proposal is not None and proposal[0] is trial.genome:
+            return proposal
         if proposal is None:
             if trial.number in self._abandoned:
                 why = "was abandoned; the genome is asked for again under a new number"
@@ -372,7 +375,7 @@ class Optimizer(ABC):
             else:
                 why = "was not asked of this optimiser"
             raise ValueError(f"Trial {trial.number} {why}.")
-        if trial.genome is not proposal[0] and not np.array_equal(trial.genome, proposal[0]):
+        if not np.array_equal(trial.genome, proposal[0]):
             raise ValueError(
                 f"Trial {trial.number} was not asked of this optimiser: its genome is another."
             )

@@ -249,8 +249,7 @@ class Climber(Optimizer):
     def _propose(self) -> tuple[Genome, Ticket]:
         if not self._queue:
             self._plan()
-        ticket = self._queue.popleft()
-        kind, identity = ticket
+        ticket = kind, identity = self._queue.popleft()
         if kind == CHILD:
             return self._attempts[identity].genome, ticket
         if kind == BASE:
@@ -353,14 +352,12 @@ class Climber(Optimizer):
         del self._attempts[attempt.identity]
         base, moves = attempt.base, attempt.moves
         # the difference of the two means, in the form that is exact for integer values
-        difference = (attempt.total * base.count - base.total * attempt.count) / (
-            attempt.count * base.count
-        )
-        for gene in moves:
+        count, base_count = attempt.count, base.count
+        difference = (attempt.total * base_count - base.total * count) / (count * base_count)
+        for gene, new in moves.items():
             self._mutations[gene] += 1
-        if len(moves) == 1:
-            ((gene, new),) = moves.items()
-            self._credit(gene, int(base.genome[gene]), new, difference)
+            if len(moves) == 1:
+                self._credit(gene, int(base.genome[gene]), new, difference)
         if base is self._incumbent:
             self._decide(attempt, difference)
         elif difference >= 0:

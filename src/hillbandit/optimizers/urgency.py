@@ -51,6 +51,7 @@ class GeneBandits:
         self.rescue: NDArray[np.float64] = np.where(sizes > 1, 0.0, -np.inf)
         self.width: NDArray[np.float64] = np.full(len(space), k)
         self._urgency: NDArray[np.float64] = np.empty(len(space))
+        self._backwards = self._urgency[::-1]
 
     def credit(self, gene: int, old: int, new: int, difference: float) -> None:
         """Credit a mutation of one gene both ways: the new value gains what the old one loses."""
@@ -102,12 +103,14 @@ class GeneBandits:
         urgency = self.urgencies(evaluations, scale, genome)
         for gene in busy:
             urgency[gene] = -math.inf
-        best = urgency.argmax()
-        highest = urgency[best]
+        first = int(urgency.argmax())
+        if first == len(urgency) - 1 - int(self._backwards.argmax()):
+            return first  # the first and the last of the most urgent are one
+        highest = urgency[first]
         if busy and highest == -math.inf:
             return self.most_urgent(evaluations, scale, genome, (), rng)
         ties = (urgency == highest).nonzero()[0]
-        return int(best if len(ties) == 1 else ties[int(rng.random() * len(ties))])
+        return int(ties[int(rng.random() * len(ties))])
 
     def by_urgency(
         self, evaluations: int, scale: float, genome: Genome, rng: np.random.Generator
