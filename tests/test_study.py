@@ -50,7 +50,7 @@ def test_under_noise_the_interval_is_turned_round_with_the_sign() -> None:
     )
 
 
-@pytest.mark.parametrize("optimizer", ["rmhc", hb.RMHC, hb.RMHC(SPACE, duplicates="avoid", seed=5)])
+@pytest.mark.parametrize("optimizer", ["rmhc", hb.RMHC, hb.RMHC(SPACE, duplicates="reuse", seed=5)])
 def test_the_optimiser_is_a_name_a_class_or_an_instance(optimizer: Any) -> None:
     seed = None if isinstance(optimizer, hb.Optimizer) else 5
     result = hb.maximize(bowl, SPACE, budget=20, optimizer=optimizer, seed=seed)

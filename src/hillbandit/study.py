@@ -96,7 +96,7 @@ def maximize(
             terminal.
         options: Arguments for the optimiser's constructor, such as `resamples=3`. Unless they say
             otherwise, fitness differences are put on a learned scale (`scale="auto"`); and
-            noise-free, nothing is evaluated twice (`duplicates="avoid"`), and a climber whose
+            noise-free, nothing is evaluated twice (`duplicates="reuse"`), and a climber whose
             every neighbour is known restarts at random.
 
     Returns:
@@ -231,7 +231,7 @@ def _make_optimizer(
     defaults: dict[str, Any] = {"scale": "auto"}
     if not noisy and options.get("resamples") is None:
         # a second evaluation would say nothing new, and a known neighbourhood is left for another
-        defaults |= {"duplicates": "avoid", "restart_after": NEVER_BY_PATIENCE}
+        defaults |= {"duplicates": "reuse", "restart_after": NEVER_BY_PATIENCE}
     chosen_options = {k: v for k, v in defaults.items() if k in accepted} | said | options
     return kind(space, seed=seed, **chosen_options)
 
