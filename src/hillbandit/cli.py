@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from hillbandit import commands
+
 app = typer.Typer(
     name="hillbandit",
     no_args_is_help=True,
@@ -16,3 +18,6 @@ app = typer.Typer(
 @app.callback()
 def hillbandit() -> None:
     """Hold the commands together; `hillbandit --version` is answered before this runs."""
+
+
+commands.register(app)
