@@ -21,7 +21,7 @@ from rich.text import Text
 
 import hillbandit as hb
 from hillbandit.live import LiveDisplay
-from hillbandit.overview import Ended, Overview, shown, spread
+from hillbandit.overview import Ended, Overview, reading, shown, spread
 from hillbandit.program import Program, load_function, names_function
 from hillbandit.space import Space
 from hillbandit.space_file import read_space
@@ -163,7 +163,7 @@ def show(
     leaders: Annotated[int, typer.Option(help="How many leaders.", min=1)] = 10,
 ) -> None:
     """Show a study's state, its leaders, and its genes in order of urgency, also while it runs."""
-    with _telling(), Overview(study, name) as overview:
+    with _telling(), reading(study), Overview(study, name) as overview:
         console = _console(sys.stdout)
         _show_state(console, overview)
         _show_leaders(console, overview.study, leaders)
@@ -188,7 +188,7 @@ def export(
     ] = None,
 ) -> None:
     """Write every evaluation of a study, failed ones included, in the order in which they ended."""
-    with _telling(), Overview(study, name) as overview:
+    with _telling(), reading(study), Overview(study, name) as overview:
         write = _write_csv if format_ is Format.CSV else _write_json_lines
         if output is None:
             write(overview, sys.stdout)
@@ -204,7 +204,7 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The page.")] = Path("report.html"),
 ) -> None:
     """Write a page about a study, with interactive charts, that opens without a network."""
-    with _telling(), Overview(study, name) as overview:
+    with _telling(), reading(study), Overview(study, name) as overview:
         # here, because it needs an extra of its own
         from hillbandit.study_report import page
 

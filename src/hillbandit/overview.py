@@ -63,10 +63,10 @@ class Overview:
 
     def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         self.path = Path(path)
-        with _reading(self.path):
+        with reading(self.path):
             self._store = Store(path, read_only=True)
         try:
-            with _reading(self.path):
+            with reading(self.path):
                 self._open(name)
         except BaseException:
             self._store.close()
@@ -127,7 +127,7 @@ class Overview:
         """
         genomes: dict[int | None, Genome] = {}
         checked = self.study.space.checked
-        with _reading(self.path):
+        with reading(self.path):
             for _, event in self._store.events(self._identity):
                 if event.kind == "ask" and event.genome is not None:
                     genomes[event.number] = checked(event.genome)
@@ -196,12 +196,12 @@ class Overview:
 
 
 def shown(value: Any) -> str:
-    """Write a gene's value, or its name, as text on one line that no terminal takes for orders.
+    r"""Write a gene's value, or its name, as text on one line that no terminal takes for orders.
 
     Example:
         >>> from hillbandit.overview import shown
-        >>> shown(True), shown(0.5), shown("a\\x1b[2Jb")
-        ('True', '0.5', 'a\\\\x1b[2Jb')
+        >>> shown(True), shown(0.5), shown("a\x1b[2Jb")
+        ('True', '0.5', 'a\\x1b[2Jb')
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -226,8 +226,15 @@ def _count(number: int, what: str) -> str:
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody."""
+def reading(path: Path) -> Iterator[None]:
+    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: In place of the error.
+    """
     try:
         yield
     except (

@@ -46,7 +46,7 @@ class ProgramError(Exception):
     """A program failed to give a value; the text says how."""
 
 
-class TrialTimeout(ProgramError):
+class TrialTimeout(ProgramError):  # noqa: N818 - so it is called where workers are stopped
     """A program took too long and was stopped."""
 
 
@@ -183,11 +183,11 @@ class Program:
         return [_PLACEHOLDER.sub(filled, word) for word in self.command]
 
     def value_of(self, output: str) -> float:
-        """Find the value in what the program printed.
+        r"""Find the value in what the program printed.
 
         Example:
             >>> from hillbandit.program import Program
-            >>> Program(["sim"]).value_of("round 1: 0.5\\nround 2: 0.25 points")
+            >>> Program(["sim"]).value_of("round 1: 0.5\nround 2: 0.25 points")
             0.25
             >>> Program(["sim"], json_key="score.mean").value_of('{"score": {"mean": 3}}')
             3.0

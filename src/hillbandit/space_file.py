@@ -16,7 +16,7 @@ MOST_VALUES = 100_000
 
 
 def read_space(path: str | os.PathLike[str]) -> Space:
-    """Read a space from a TOML file.
+    r"""Read a space from a TOML file.
 
     Example:
         >>> import tempfile, pathlib
@@ -24,9 +24,9 @@ def read_space(path: str | os.PathLike[str]) -> Space:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "space.toml")
         ...     _ = path.write_text(
-        ...         "[genes]\\n"
-        ...         "lives = [1, 2, 3, 5]\\n"
-        ...         "speed = { from = 0.5, to = 2.0, step = 0.5 }\\n"
+        ...         "[genes]\n"
+        ...         "lives = [1, 2, 3, 5]\n"
+        ...         "speed = { from = 0.5, to = 2.0, step = 0.5 }\n"
         ...     )
         ...     read_space(path)
         Space({'lives': [1, 2, 3, 5], 'speed': [0.5, 1.0, 1.5, 2.0]})
@@ -74,9 +74,7 @@ def _value(name: str, value: Any) -> Any:
         return float(value)
     if isinstance(value, bool | int | str):
         return value
-    raise ValueError(
-        f"Gene {name!r} has the value {value}; use strings, numbers and booleans (a date in quotes)."
-    )
+    raise ValueError(f"Gene {name!r} has the value {value}; use strings, numbers and booleans.")
 
 
 def _range(name: str, said: Mapping[str, Any]) -> list[Any]:
@@ -92,10 +90,15 @@ def _range(name: str, said: Mapping[str, Any]) -> list[Any]:
         if isinstance(number, Decimal) and not number.is_finite():
             raise ValueError(f"The range of gene {name!r} needs finite numbers, not {number}.")
     first, last, step = ends
-    if step == 0 or (last - first) * step < 0:
+    try:
+        wrong_way = step == 0 or (last - first) * step < 0
+        # compared before it is divided: a number from a stranger may have a million digits
+        too_many = abs(last - first) > MOST_VALUES * abs(step)
+    except ArithmeticError:
+        wrong_way, too_many = False, True
+    if wrong_way:
         raise ValueError(f"The range of gene {name!r} does not lead from {first} to {last}.")
-    # compared before it is divided: a number from a stranger may have a million digits
-    if abs(last - first) > MOST_VALUES * abs(step):
+    if too_many:
         raise ValueError(f"The range of gene {name!r} has more than {MOST_VALUES:,} values.")
     count = int((last - first) // step) + 1
     return [_value(name, first + step * i) for i in range(count)]
