@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -225,6 +227,22 @@ def test_closing_stops_what_runs_and_lets_nothing_begin(tmp_path: Path) -> None:
         program({})
 
 
+def test_programs_do_not_outlive_a_study_that_is_killed(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    sleeper = script(
+        tmp_path,
+        f"import os, time; open({str(pid)!r}, 'w').write(f'{{os.getpid()}}\\n'); time.sleep(60)",
+    )
+    code = f"from hillbandit.program import Program; Program({sleeper!r})({{}})"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    while not (pid.exists() and pid.read_text().endswith("\n")):
+        time.sleep(0.01)
+    assert alive(int(pid.read_text()))
+    process.kill()
+    process.wait()
+    assert gone(int(pid.read_text()))
+
+
 def test_a_program_can_be_sent_to_another_process(tmp_path: Path) -> None:
     program = Program(script(tmp_path, "print('value: 2')"), regex=r"value: (\d)", timeout=30)
     copy = pickle.loads(pickle.dumps(program))
@@ -282,10 +300,10 @@ def test_the_trials_seed_makes_a_random_program_repeatable(tmp_path: Path) -> No
     code = "import random, sys; print(random.Random(int(sys.argv[1])).random())"
     space = hb.Space({"x": range(3)})
 
-    def run() -> list[float]:
+    def run() -> list[Any]:
         with Program([*script(tmp_path, code), "{seed}"]) as program:
             result = hb.maximize(program, space, budget=4, noisy=True, seed=5)
-        return result.history.values.tolist()
+        return list(result.history.values)
 
     first = run()
     assert first == run()

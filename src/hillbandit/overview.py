@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -86,8 +87,6 @@ class Overview:
         self.study = Study.open(self.path, name=name, read_only=True)
         found = self._store.find(name)
         self._identity, self.definition = found or (0, {})
-        self.writer = self._writer()
-        """The process that is writing the study now, None if there is none."""
         self.stopped: str | None = None
         """Why the last run ended; None while one is under way, or if it was killed."""
         self.confirming = False
@@ -99,8 +98,12 @@ class Overview:
                 self.stopped = None
             self.confirming = self.confirming or event.kind == "confirm"
 
-    def _writer(self) -> str | None:
-        """Find out who holds the lock that `Store.lock` describes, by a glance at its file."""
+    @cached_property
+    def writer(self) -> str | None:
+        """The process that is writing the study now, None if there is none.
+
+        It is found by a glance at the file that `Store.lock` holds.
+        """
         lock = Path(f"{self.path}.lock{self._identity}").resolve()
         if not lock.is_file():
             return None

@@ -24,6 +24,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import IO, Any, Self
 
+from hillbandit.guard import Guard
 from hillbandit.space import Config, Space
 
 OUTPUT_BYTES = 16_000_000
@@ -112,6 +113,7 @@ class Program:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
+        self._guard: Guard | None = None
 
     def check(self, space: Space) -> list[str]:
         """Hold the command against a space and this machine, before an evaluation is spent.
@@ -222,6 +224,9 @@ class Program:
             self._closed = True
             for process in self._running:
                 _kill(process)
+            if self._guard is not None:
+                self._guard.close()
+                self._guard = None
 
     def __enter__(self) -> Self:
         return self
@@ -242,6 +247,8 @@ class Program:
         with self._lock:
             if self._closed:
                 raise ProgramError("It was not run: the study is over.")
+            if self._guard is None:
+                self._guard = Guard()
             try:
                 process = subprocess.Popen(
                     arguments,
@@ -253,6 +260,7 @@ class Program:
             except (OSError, ValueError) as error:
                 raise ProgramError(f"{arguments[0]} cannot be started: {error}.") from None
             self._running.add(process)
+            self._guard.watch(process.pid)
         try:
             if not _ended(process, self.timeout):
                 raise TrialTimeout(f"it took longer than {self.timeout:g} seconds and was stopped")
@@ -260,6 +268,8 @@ class Program:
             with self._lock:
                 # also after a good end: what it left behind would slow the evaluations to come
                 _kill(process)
+                if self._guard is not None:
+                    self._guard.release(process.pid)
                 code = process.wait()
                 self._running.discard(process)
         return code
