@@ -285,14 +285,15 @@ def test_failures_of_a_program_are_recorded_and_the_study_goes_on(tmp_path: Path
         "if x == 3: print('nan'); sys.exit()\n"
         "print(x)\n"
     )
-    space = hb.Space({"x": range(7)})
+    space = hb.Space({"x": range(16)})
     with Program([*script(tmp_path, code), "{x}"]) as program:
         result = hb.maximize(
-            program, space, budget=3, seed=1, workers=2, trial_timeout=1, study=tmp_path / "s.db"
+            program, space, budget=12, seed=1, trial_timeout=1, study=tmp_path / "s.db"
         )
-    assert result.recommended.config == {"x": 6}
-    assert set(result.history.values.tolist()) <= {4.0, 5.0, 6.0}
-    assert result.evaluations == 3
+    assert result.evaluations == len(result.history) == 12
+    assert result.failures > 0
+    assert result.history.values.min() >= 4
+    assert result.recommended.mean == result.history.values.max()
     assert program.timeout == 1
 
 
