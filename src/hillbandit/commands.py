@@ -240,8 +240,8 @@ def _objective(
 def _stopping(objective: Callable[..., Any]) -> Iterator[None]:
     """Stop programs at the end, and take a request to terminate for an interrupt."""
 
-    def interrupted(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
+    def interrupted(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGTERM, interrupted)
     try:
