@@ -40,4 +40,4 @@ def test_every_file_and_command_of_the_guide_works_as_printed(tmp_path: Path) ->
     assert "Stopped: target." in outputs[1]
     assert "fresh evaluations" in outputs[2]
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
-    assert len((tmp_path / "tuning.jsonl").read_text().splitlines()) == 30
+    assert len((tmp_path / "tuning.jsonl").read_text().splitlines()) == 20

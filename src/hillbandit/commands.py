@@ -21,7 +21,7 @@ from rich.text import Text
 
 import hillbandit as hb
 from hillbandit.live import LiveDisplay
-from hillbandit.overview import Ended, Overview, reading, shown, spread
+from hillbandit.overview import Ended, Overview, config_text, reading, shown, spread
 from hillbandit.program import Program, load_function, names_function
 from hillbandit.space import Space
 from hillbandit.space_file import read_space
@@ -303,7 +303,7 @@ def _show_state(console: Console, overview: Overview) -> None:
     }
     best, confirmed = overview.answer()
     if best is not None:
-        rows["answer"] = f"{_basis(best, confirmed)}: {_config(best.config)}"
+        rows["answer"] = f"{_basis(best, confirmed)}: {config_text(best.config)}"
     for what, text in rows.items():
         grid.add_row(what, Text(text))
     console.print(grid)
@@ -317,7 +317,7 @@ def _show_leaders(console: Console, study: Study, count: int) -> None:
             str(rank),
             *(_number(number) for number in numbers),
             str(leader.evaluations),
-            Text(_config(leader.config)),
+            Text(config_text(leader.config)),
         )
     _print(console, "\nLeaders (mean and 95 % interval)")
     console.print(table)
@@ -343,12 +343,6 @@ def _table(*columns: str) -> Table:
         words = column in ("configuration", "value", "gene")
         table.add_column(column, justify="left" if words else "right", overflow="fold")
     return table
-
-
-def _config(config: Any) -> str:
-    if isinstance(config, dict):
-        return ", ".join(f"{shown(name)}={shown(value)}" for name, value in config.items())
-    return shown(config.tolist())
 
 
 def _number(number: float) -> str:

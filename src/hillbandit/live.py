@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hillbandit.loop import Progress
-from hillbandit.overview import shown, spread
+from hillbandit.overview import config_text, shown, spread
 from hillbandit.trial import Recommendation
 
 LIVE_SECONDS = 0.25
@@ -120,7 +120,7 @@ class LiveDisplay(logging.Handler):
                 count += f", about {_duration(left)} left" if left > 0 else ""
             grid.add_row("evaluations", Text(f"{count} ({speed:.3g} a second)"))
             best = state.recommend()
-            grid.add_row("best so far", Text(_config_of(best)))
+            grid.add_row("best so far", Text(config_text(best.config, GENES_SHOWN)))
             grid.add_row("", Text(f"{spread(best)}, from {best.evaluations}"))
         grid.add_row("failures", Text(str(self._failed)))
         if self._failure:
@@ -132,17 +132,8 @@ class LiveDisplay(logging.Handler):
         return made / state.seconds if state.seconds > 0 else 0.0
 
 
-def _config_of(best: Recommendation) -> str:
-    config = best.config
-    if not isinstance(config, dict):
-        return shown(config.tolist())[:200]
-    pairs = [f"{shown(name)}={shown(value)}" for name, value in config.items()]
-    more = f", … ({len(pairs)} genes)" if len(pairs) > GENES_SHOWN else ""
-    return ", ".join(pairs[:GENES_SHOWN]) + more
-
-
 def _line_of(best: Recommendation) -> str:
-    return f"{_config_of(best)}: {spread(best)}, from {best.evaluations}"
+    return f"{config_text(best.config, GENES_SHOWN)}: {spread(best)}, from {best.evaluations}"
 
 
 def _duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hillbandit.confirm import confirmed
-from hillbandit.space import Genome
+from hillbandit.space import Config, Genome
 from hillbandit.store import Store, StudyError
 from hillbandit.study import Study
 from hillbandit.trial import Recommendation
@@ -212,6 +212,29 @@ def shown(value: Any) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def config_text(config: Config, most: int | None = None) -> str:
+    """Write a configuration on a line, its first genes only if there are more than `most`.
+
+    Example:
+        >>> import numpy as np
+        >>> from hillbandit.overview import config_text
+        >>> config_text({"speed": 3, "lives": 2, "shield": True}, most=2)
+        'speed=3, lives=2, … (3 genes)'
+        >>> config_text(np.array([1, 0, 1]))
+        '101'
+    """
+    if isinstance(config, dict):
+        words = [f"{shown(name)}={shown(value)}" for name, value in config.items()]
+        joint = ", "
+    else:
+        words = [str(index) for index in config.tolist()]
+        joint = "" if max(map(len, words)) == 1 else " "
+        most = most and 5 * most
+    if most is None or len(words) <= most:
+        return joint.join(words)
+    return f"{joint.join(words[:most])}{joint}… ({len(words)} genes)"
 
 
 def spread(answer: Recommendation) -> str:
