@@ -156,6 +156,8 @@ class Climber(Optimizer):
         self._gains: Moves = {}
         self._drifts: Moves = {}
         """Moves of attempts whose base has been replaced: gains, and those without a difference."""
+        self._lost: set[bytes] = set()
+        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._waiting: list[tuple[_Attempt, float]] = []
         """Children that could be kept, with their differences, while a union is open."""
         self._climb_began = 0
@@ -209,23 +211,28 @@ class Climber(Optimizer):
                     return {gene: value}
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
-        raise Exhausted("every neighbour of the genome climbed from has been evaluated")
+        raise Exhausted("every neighbour of the genome climbed from has been evaluated or failed")
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
-        if self.space.valid is None and self.duplicates != "avoid":
+        if self.space.valid is None and self.duplicates != "avoid" and not self._lost:
             return True
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
 
     def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is a duplicate to be avoided."""
-        return self.duplicates == "avoid" and self._known(genome)
+        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
+        if self.duplicates == "avoid":
+            return self._known(genome)
+        return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
-        """Tell whether a genome has been evaluated, or is on its way."""
-        return self._archive.row(self._archive.key(genome)) is not None or any(
-            np.array_equal(genome, attempt.genome) for attempt in self._attempts.values()
+        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
+        key = self._archive.key(genome)
+        return (
+            self._archive.row(key) is not None
+            or key in self._lost
+            or any(np.array_equal(genome, attempt.genome) for attempt in self._attempts.values())
         )
 
     def _busy(self) -> set[int]:
@@ -471,7 +478,7 @@ class Climber(Optimizer):
         unasked = Counter(identity for kind, identity in self._queue if kind == CHILD)
         for identity, count in unasked.items():
             if count == self.resamples and self._attempts[identity].base is not self._incumbent:
-                self._drop((CHILD, identity))
+                self._drop((BASE, identity))
 
     def _restart(self) -> None:
         self._incumbent = self._new_base(self._new_start())
@@ -488,19 +495,17 @@ class Climber(Optimizer):
         self._reset()
 
     def _new_start(self) -> Genome:
-        genome = self.space.sample(self._rng)
-        if self.duplicates == "reevaluate":
-            return genome
+        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
         for _ in range(RANDOM_STARTS):
-            if not self._known(genome):
-                return genome
             genome = self.space.sample(self._rng)
+            if not unwanted(genome):
+                return genome
         if self.space.size > ENUMERATE_AT_MOST:
             return genome  # nearly everything is known, so knowing this too is no loss
-        unknown = [g for g in self.space.genomes() if self.space.is_valid(g) and not self._known(g)]
-        if not unknown:
+        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
+        if not wanted:
             raise Exhausted("every configuration has been evaluated")
-        return unknown[int(self._rng.random() * len(unknown))]
+        return wanted[int(self._rng.random() * len(wanted))]
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket
@@ -508,8 +513,11 @@ class Climber(Optimizer):
             base = self._starting.pop(identity, None)
             if base is self._incumbent and not base.count:
                 self._stuck = True  # a start that cannot be evaluated is no start
+                self._lost.add(self._archive.key(base.genome))
         elif (attempt := self._attempts.pop(identity, None)) is not None:
             self._queue = deque(t for t in self._queue if t[0] == START or t[1] != identity)
+            if kind == CHILD:
+                self._lost.add(self._archive.key(attempt.genome))
             if attempt.union:
                 self._release()
 
@@ -579,6 +587,7 @@ class Climber(Optimizer):
             "stuck": self._stuck,
             "tried": sorted(self._tried),
             "mutations": list(self._mutations),
+            "lost": sorted(key.hex() for key in self._lost),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -600,6 +609,7 @@ class Climber(Optimizer):
         self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
         self._mutations = list(state["mutations"])
+        self._lost = {bytes.fromhex(key) for key in state["lost"]}
 
 
 def mutated(genome: Genome, moves: Moves) -> Genome:
