@@ -137,7 +137,7 @@ def test_plotly_itself_accepts_every_chart(pages: dict[str, Path]) -> None:
 
 
 def test_a_study_with_nothing_but_failures_or_nothing_at_all_has_a_page(tmp_path: Path) -> None:
-    space = hb.Space({"x": [1, 2]})
+    space = hb.Space({"x": range(50)})
     hb.Study.open(tmp_path / "empty.db", space).close()
     with Overview(tmp_path / "empty.db") as overview:
         assert "Nothing has been evaluated yet" in page(overview)
