@@ -220,6 +220,15 @@ def browser() -> Iterator[Any]:
     driver.quit()
 
 
+def visit(browser: Any, path: Path) -> None:
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    browser.get(path.as_uri())
+    WebDriverWait(browser, 60).until(
+        lambda driver: driver.execute_script("return document.body.dataset.drawn === 'all'")
+    )
+
+
 MEASURE = """
 const texts = [...document.querySelectorAll('.js-plotly-plot text')];
 return {
@@ -247,7 +256,7 @@ def test_a_browser_draws_every_chart_without_a_complaint(
 ) -> None:
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(pages[name].as_uri())
+    visit(browser, pages[name])
     found = browser.execute_script(MEASURE)
     assert browser.get_log("browser") == []
     assert found["charts"] == {"hostile": 7, "many": 15, "exact": 6}[name]
@@ -267,7 +276,7 @@ def test_a_browser_draws_every_chart_without_a_complaint(
 def test_a_browser_shows_the_value_of_a_gene_when_a_cell_is_pointed_at(
     browser: Any, pages: dict[str, Path]
 ) -> None:
-    browser.get(pages["exact"].as_uri())
+    visit(browser, pages["exact"])
     texts = browser.execute_script(
         "const place = document.querySelector('[data-chart=time]');"
         "Plotly.Fx.hover(place, [{curveNumber: 0, pointNumber: [1, 0]}]);"

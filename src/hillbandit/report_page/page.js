@@ -7,6 +7,7 @@
     displaylogo: false,
     modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
   };
+  const drawn = [];
   for (const place of document.querySelectorAll("[data-chart]")) {
     const chart = charts[place.dataset.chart];
     // a matrix of texts would be most of the page: it is made here of each row's few words
@@ -21,6 +22,7 @@
       chart.layout.dragmode = false; // so that a finger scrolls the page
     }
     const small = narrow || place.closest("figure") !== null; // no room for a tool bar
-    Plotly.newPlot(place, chart.data, chart.layout, { ...config, displayModeBar: small ? false : "hover" });
+    drawn.push(Plotly.newPlot(place, chart.data, chart.layout, { ...config, displayModeBar: small ? false : "hover" }));
   }
+  Promise.all(drawn).then(() => { document.body.dataset.drawn = "all"; }); // for tests and printers
 })();
