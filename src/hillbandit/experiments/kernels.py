@@ -1,0 +1,469 @@
+"""The climbers compiled: for the same seeds exactly the runs that the ask/tell classes give.
+
+Each kernel takes the climber's generator, from which the start has been drawn already, and the
+noise's. OneMax is Royal Road with blocks of one bit, so every kernel knows only blocks: a block of
+ones adds its size, and with a count of the zeros in each block a flip costs O(1).
+
+Three things make them fast, and none of them changes a run:
+
+- The mean of r Gaussian samples is one draw of standard deviation sd/sqrt(r), added r times, so
+  that sums round as they do in a class that is told this mean r times.
+- A binary gene is credited both ways, so S_i(0) = -S_i(1) to the last bit, and the best of the two
+  is their absolute value: one number per gene.
+- An urgency is a line in c = sqrt(ln(T + 1)), which only grows: rescue_i + c · width_i. A line
+  changes for one gene at a time, and which line is highest changes only where two cross. Until the
+  nearest crossing nothing is compared again (a *certificate*). Certificates end a little before the
+  crossing, where the very expression of the class decides.
+
+All compiled functions are in this one file, because Numba's cache looks for changes in the file of
+the function that is called, and not in those of the functions it calls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Outcome = tuple[int, bool]
+"""The evaluations until the genome climbed from was the optimum, or all of them, and whether."""
+
+NEVER = 2**62
+BATCH = 256
+"""Random numbers are drawn so many at a time: the same stream, at a third of the cost."""
+LAST = -1e300
+"""The rescue term of the places in a tournament that no gene takes."""
+MARGIN = 1e-12
+"""Two urgencies closer than this, relative to their size, are compared in full. Rounding moves
+them by less than 1e-15 of their size."""
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function, and keep the machine code where that is possible.
+
+    Numba raises when neither the package's folder nor the user's cache can be written, as in a
+    read-only installation; then the code is compiled once per process.
+    """
+    # No NaN and no signed zero matter here: maxima may be taken four at a time. Nothing that
+    # changes a rounding (contraction, reassociation) is allowed.
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"nnan", "nsz"}}
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+# --- the problem ------------------------------------------------------------------------------
+
+
+@compiled
+def zeros_in_blocks(genome: NDArray[np.int64], block: int) -> NDArray[np.int64]:
+    """Count the zeros in each block; a block without any is complete."""
+    zeros = np.zeros(len(genome) // block, dtype=np.int64)
+    for i in range(len(genome)):
+        zeros[i // block] += 1 - genome[i]
+    return zeros
+
+
+@compiled
+def complete_blocks(zeros: NDArray[np.int64]) -> int:
+    """Count the complete blocks."""
+    complete = 0
+    for missing in zeros:
+        if missing == 0:
+            complete += 1
+    return complete
+
+
+@compiled
+def blocks_of_genes(n: int, block: int) -> NDArray[np.int64]:
+    """Look up the block of each gene, because a division by a variable is slow."""
+    return np.arange(n) // block
+
+
+# --- RMHC -------------------------------------------------------------------------------------
+
+
+@compiled
+def rmhc_noise_free(
+    rng: np.random.Generator, genome: NDArray[np.int64], block: int, budget: int
+) -> Outcome:
+    """Run RMHC without noise; `genome` is the start and becomes the end."""
+    n = len(genome)
+    zeros = zeros_in_blocks(genome, block)
+    where = blocks_of_genes(n, block)
+    left = len(zeros) - complete_blocks(zeros)
+    uniform, drawn = np.empty(BATCH), BATCH
+    evaluations = 1
+    while left and evaluations < budget:
+        if drawn == BATCH:
+            uniform, drawn = rng.random(BATCH), 0
+        gene = int(uniform[drawn] * n)
+        drawn += 1
+        evaluations += 1
+        at = where[gene]
+        value, missing = genome[gene], zeros[at]
+        # one rare branch for both kinds of change: value 1 in a complete block, the last 0 in one
+        if value + missing != 1:
+            genome[gene] = 1 - value
+            zeros[at] = missing + 2 * value - 1
+        elif missing:
+            genome[gene] = 1
+            zeros[at] = 0
+            left -= 1
+    return evaluations, left == 0
+
+
+@compiled
+def rmhc_noisy(
+    rng: np.random.Generator,
+    noise: np.random.Generator,
+    genome: NDArray[np.int64],
+    block: int,
+    sd: float,
+    resamples: int,
+    budget: int,
+) -> Outcome:
+    """Run RMHC under noise (Algorithm 2 with a random gene)."""
+    n = len(genome)
+    zeros = zeros_in_blocks(genome, block)
+    where = blocks_of_genes(n, block)
+    left = len(zeros) - complete_blocks(zeros)
+    fitness = float(n - left * block)
+    spread = sd / math.sqrt(resamples)
+    base_total = fitness + sd * noise.standard_normal()
+    base_count = 1
+    uniform, normal, drawn = np.empty(BATCH), np.empty(2 * BATCH), BATCH
+    evaluations = 1
+    while left and evaluations + 2 * resamples <= budget:
+        if drawn == BATCH:
+            uniform, drawn = rng.random(BATCH), 0
+            normal = noise.standard_normal(2 * BATCH)
+        gene = int(uniform[drawn] * n)
+        at = where[gene]
+        change = gain(genome[gene], zeros[at], block)
+        base_mean = fitness + spread * normal[2 * drawn]
+        child_mean = fitness + change + spread * normal[2 * drawn + 1]
+        drawn += 1
+        child_total = 0.0
+        for _ in range(resamples):
+            base_total += base_mean
+            child_total += child_mean
+        base_count += resamples
+        evaluations += 2 * resamples
+        # a quotient has the sign of its numerator
+        if child_total * base_count - base_total * resamples >= 0:
+            fitness += change
+            base_total, base_count = child_total, resamples
+            zeros[at] += 2 * genome[gene] - 1
+            genome[gene] = 1 - genome[gene]
+            if change > 0:
+                left -= 1
+            elif change < 0:
+                left += 1
+    return (evaluations, True) if left == 0 else (budget, False)
+
+
+@compiled
+def gain(value: int, zeros: int, block: int) -> int:
+    """Tell how the fitness changes when a gene of this value in a block with these zeros flips."""
+    if value:
+        return -block if zeros == 0 else 0
+    return block if zeros == 1 else 0
+
+
+# --- the bandit without noise -----------------------------------------------------------------
+
+
+@compiled
+def bandit_noise_free(
+    rng: np.random.Generator,
+    genome: NDArray[np.int64],
+    tries: NDArray[np.int64],
+    block: int,
+    k: float,
+    budget: int,
+) -> Outcome:
+    """Run Algorithm 1; `genome` is the start and becomes the end, `tries` receives n_i.
+
+    Without noise differences are multiples of the block size, so that many genes share a line: all
+    those of unsolved blocks that were tried equally often. The genes on the highest line are kept
+    in a list in their order; one after the other is drawn from it and leaves it, and all genes are
+    looked at again only when it is empty or its certificate ends.
+    """
+    n = len(genome)
+    zeros = zeros_in_blocks(genome, block)
+    where = blocks_of_genes(n, block)
+    left = len(zeros) - complete_blocks(zeros)
+    credit = np.zeros(n)
+    rescue = np.zeros(n)
+    width = np.full(n, k)
+    tries[:] = 1
+    # 16 bits: drawing from the list moves the rest of it up by one
+    group = np.empty(n, dtype=np.uint16)
+    urgency = np.empty(n)
+    size, until = 0, 0
+    top_rescue, top_width = 0.0, k
+    uniform, drawn = np.empty(BATCH), BATCH
+    evaluations = 1
+    while left and evaluations < budget:
+        if size == 0 or evaluations > until:
+            size, until = most_urgent_group(rescue, width, evaluations, urgency, group)
+            top_rescue, top_width = rescue[group[0]], width[group[0]]
+        chosen = 0
+        if size > 1:
+            if drawn == BATCH:
+                uniform, drawn = rng.random(BATCH), 0
+            chosen = int(uniform[drawn] * size)
+            drawn += 1
+        gene = int(group[chosen])
+        # through two views, because then the loop is compiled to a move of memory
+        rest, moved = group[chosen + 1 : size], group[chosen : size - 1]
+        for i in range(len(rest)):
+            moved[i] = rest[i]
+        size -= 1
+        evaluations += 1
+        at = where[gene]
+        value, missing = genome[gene], zeros[at]
+        if value + missing != 1:
+            genome[gene] = 1 - value
+            zeros[at] = missing + 2 * value - 1
+        else:
+            # either way the value 1 gains what the block is worth
+            credit[gene] += block
+            if missing:
+                genome[gene] = 1
+                zeros[at] = 0
+                left -= 1
+        tries[gene] += 1
+        rescue[gene] = -abs(credit[gene]) / tries[gene]
+        width[gene] = k / math.sqrt(tries[gene])
+        # The gene's line is now flatter than that of the group. If it is below it already at
+        # c = 0.8 (c is 0.83 at T = 1), it stays below.
+        lead = (top_rescue - rescue[gene]) + 0.8 * (top_width - width[gene])
+        if lead <= MARGIN * (1.0 - top_rescue):
+            until = 0
+    return evaluations, left == 0
+
+
+@compiled
+def most_urgent_group(
+    rescue: NDArray[np.float64],
+    width: NDArray[np.float64],
+    evaluations: int,
+    urgency: NDArray[np.float64],
+    group: NDArray[np.uint16],
+) -> tuple[int, int]:
+    """List the genes of the greatest urgency in `group`.
+
+    Returns:
+        How many there are, and until which T no other gene can be more urgent than these.
+    """
+    n = len(rescue)
+    c = math.sqrt(math.log(evaluations + 1))
+    highest = -np.inf
+    for i in range(n):
+        urgency[i] = rescue[i] + width[i] * c
+        highest = max(highest, urgency[i])
+    size = 0
+    for i in range(n):
+        group[min(size, n - 1)] = i
+        size += urgency[i] == highest
+    group_width = width[group[0]]
+    margin = MARGIN * (1.0 + abs(highest) + group_width * c)
+    crossing = np.inf
+    for i in range(n):
+        if urgency[i] == highest:
+            # equal now but on another line: true at this T only
+            ahead = np.inf if width[i] == group_width else -1.0
+        else:
+            lead = highest - urgency[i] - margin
+            steeper = width[i] - group_width
+            ahead = np.inf if lead > 0.0 else -1.0
+            if steeper > 0.0:
+                ahead = lead / steeper
+        crossing = min(crossing, ahead)
+    if crossing <= 0.0:
+        return size, evaluations
+    # ln(T + 1) = c²; beyond 40 no budget reaches
+    square = (c + crossing) * (c + crossing)
+    if square > 40.0:
+        return size, NEVER
+    return size, max(evaluations, int(math.exp(square) * (1.0 - 1e-9)) - 2)
+
+
+# --- the bandit under noise -------------------------------------------------------------------
+
+
+@compiled
+def bandit_noisy(
+    rng: np.random.Generator,
+    noise: np.random.Generator,
+    genome: NDArray[np.int64],
+    tries: NDArray[np.int64],
+    block: int,
+    sd: float,
+    resamples: int,
+    k: float,
+    budget: int,
+) -> Outcome:
+    """Run Algorithm 2; `genome` is the start and becomes the end, `tries` receives n_i.
+
+    Under noise hardly two genes share a line. The most urgent gene is the winner of a tournament,
+    a binary tree over the genes in which every match has a certificate. A mutation replays the
+    matches on one path, and otherwise only those are played again whose certificate has ended.
+    """
+    n = len(genome)
+    zeros = zeros_in_blocks(genome, block)
+    where = blocks_of_genes(n, block)
+    left = len(zeros) - complete_blocks(zeros)
+    fitness = float(n - left * block)
+    spread = sd / math.sqrt(resamples)
+    base_total = fitness + sd * noise.standard_normal()
+    base_count = 1
+    credit = np.zeros(n)
+    tries[:] = 1
+    leaves = 1
+    while leaves < n:
+        leaves *= 2
+    # for each match the line of the winner, how many genes are on it, and the certificate
+    rescue, width = np.full(2 * leaves, LAST), np.zeros(2 * leaves)
+    winner, tied = np.zeros(2 * leaves, dtype=np.int64), np.zeros(2 * leaves, dtype=np.int64)
+    until = np.full(2 * leaves, np.inf)
+    for i in range(n):
+        rescue[leaves + i], width[leaves + i] = 0.0, k
+        winner[leaves + i], tied[leaves + i] = i, 1
+    evaluations = 1
+    c = math.sqrt(math.log(evaluations + 1))
+    for match in range(leaves - 1, 0, -1):
+        play(match, c, rescue, width, winner, tied, until)
+    ended = np.empty(leaves, dtype=np.int64)
+    normal, drawn = np.empty(2 * BATCH), BATCH
+    while left and evaluations + 2 * resamples <= budget:
+        if until[1] < c:
+            replay(c, rescue, width, winner, tied, until, ended)
+        gene = winner[1]
+        if tied[1] > 1:
+            gene = nth_tied(int(rng.random() * tied[1]), c, rescue, width, winner, tied)
+        if drawn == BATCH:
+            normal, drawn = noise.standard_normal(2 * BATCH), 0
+        at = where[gene]
+        value = genome[gene]
+        change = gain(value, zeros[at], block)
+        base_mean = fitness + spread * normal[2 * drawn]
+        child_mean = fitness + change + spread * normal[2 * drawn + 1]
+        drawn += 1
+        child_total = 0.0
+        for _ in range(resamples):
+            base_total += base_mean
+            child_total += child_mean
+        base_count += resamples
+        evaluations += 2 * resamples
+        difference = (child_total * base_count - base_total * resamples) / (resamples * base_count)
+        # S_i(1), which gains when the mutation was from 0 to 1
+        credit[gene] += -difference if value else difference
+        tries[gene] += 1
+        if difference >= 0:
+            fitness += change
+            base_total, base_count = child_total, resamples
+            zeros[at] += 2 * value - 1
+            genome[gene] = 1 - value
+            if change > 0:
+                left -= 1
+            elif change < 0:
+                left += 1
+        c = math.sqrt(math.log(evaluations + 1))
+        match = leaves + gene
+        rescue[match] = -abs(credit[gene]) / tries[gene]
+        width[match] = k / math.sqrt(tries[gene])
+        while match > 1:
+            match >>= 1
+            play(match, c, rescue, width, winner, tied, until)
+    return (evaluations, True) if left == 0 else (budget, False)
+
+
+@compiled
+def play(
+    match: int,
+    c: float,
+    rescue: NDArray[np.float64],
+    width: NDArray[np.float64],
+    winner: NDArray[np.int64],
+    tied: NDArray[np.int64],
+    until: NDArray[np.float64],
+) -> None:
+    """Let the winners of the two matches below meet, and find until which c the result holds."""
+    one, two = 2 * match, 2 * match + 1
+    first = rescue[one] + width[one] * c
+    second = rescue[two] + width[two] * c
+    holds = min(until[one], until[two])
+    better, worse = (one, two) if first >= second else (two, one)
+    winner[match] = winner[better]
+    tied[match] = tied[better]
+    rescue[match] = rescue[better]
+    width[match] = width[better]
+    steeper = width[worse] - width[better]
+    if first == second:
+        tied[match] += tied[worse]
+        if steeper != 0.0 or rescue[one] != rescue[two]:
+            holds = min(holds, c)
+    else:
+        lead = abs(first - second) - MARGIN * (1.0 + abs(first) + abs(second))
+        if lead <= 0.0:
+            holds = min(holds, c)
+        elif steeper > 0.0:
+            holds = min(holds, c + lead / steeper)
+    until[match] = holds
+
+
+@compiled
+def replay(
+    c: float,
+    rescue: NDArray[np.float64],
+    width: NDArray[np.float64],
+    winner: NDArray[np.int64],
+    tied: NDArray[np.int64],
+    until: NDArray[np.float64],
+    ended: NDArray[np.int64],
+) -> None:
+    """Play those matches again whose certificate, or one below them, has ended before c."""
+    leaves = len(until) // 2
+    ended[0] = 1
+    found, seen = 1, 0
+    while seen < found:
+        below = 2 * ended[seen]
+        seen += 1
+        if below < leaves:
+            for match in (below, below + 1):
+                if until[match] < c:
+                    ended[found] = match
+                    found += 1
+    for i in range(found - 1, -1, -1):
+        play(ended[i], c, rescue, width, winner, tied, until)
+
+
+@compiled
+def nth_tied(
+    nth: int,
+    c: float,
+    rescue: NDArray[np.float64],
+    width: NDArray[np.float64],
+    winner: NDArray[np.int64],
+    tied: NDArray[np.int64],
+) -> int:
+    """Find the nth, in the order of the genes and from 0, of those that share the first place."""
+    leaves = len(tied) // 2
+    highest = rescue[1] + width[1] * c
+    match = 1
+    while match < leaves:
+        match *= 2
+        here = tied[match] if rescue[match] + width[match] * c == highest else 0
+        if nth >= here:
+            nth -= here
+            match += 1
+    return winner[match]
