@@ -36,8 +36,10 @@ Outcome = tuple[int, bool]
 NEVER = 2**62
 BATCH = 256
 """Random numbers are drawn so many at a time: the same stream, at a third of the cost."""
+FILE = 32
+"""Genes of which one is looked up together, about the square root of the paper's largest n."""
 LAST = -1e300
-"""The rescue term of the places in a tournament that no gene takes."""
+"""The rescue term of a place that no gene takes."""
 MARGIN = 1e-12
 """Two urgencies closer than this, relative to their size, are compared in full. Rounding moves
 them by less than 1e-15 of their size."""
@@ -221,11 +223,7 @@ def bandit_noise_free(
                 uniform, drawn = rng.random(BATCH), 0
             chosen = int(uniform[drawn] * size)
             drawn += 1
-        gene = int(group[chosen])
-        # through two views, because then the loop is compiled to a move of memory
-        rest, moved = group[chosen + 1 : size], group[chosen : size - 1]
-        for i in range(len(rest)):
-            moved[i] = rest[i]
+        gene = take(group, size, chosen)
         size -= 1
         evaluations += 1
         at = where[gene]
@@ -249,6 +247,17 @@ def bandit_noise_free(
         if lead <= MARGIN * (1.0 - top_rescue):
             until = 0
     return evaluations, left == 0
+
+
+@compiled
+def take(group: NDArray[np.uint16], size: int, chosen: int) -> int:
+    """Take one gene out of a list of so many; the others keep their order."""
+    gene = int(group[chosen])
+    # through two views, because then the loop is compiled to a move of memory
+    rest, moved = group[chosen + 1 : size], group[chosen : size - 1]
+    for i in range(len(rest)):
+        moved[i] = rest[i]
+    return gene
 
 
 @compiled
@@ -314,9 +323,10 @@ def bandit_noisy(
 ) -> Outcome:
     """Run Algorithm 2; `genome` is the start and becomes the end, `tries` receives n_i.
 
-    Under noise hardly two genes share a line. The most urgent gene is the winner of a tournament,
-    a binary tree over the genes in which every match has a certificate. A mutation replays the
-    matches on one path, and otherwise only those are played again whose certificate has ended.
+    Under noise hardly two genes share a line, once each was tried. The genes stand in files of 32.
+    Each file knows its leader and has a certificate. A mutation has one file looked at again; for
+    the others the leaders are compared, and a file is looked at when its certificate has ended. All
+    genes are compared only when there is a tie, or one is too close to tell.
     """
     n = len(genome)
     zeros = zeros_in_blocks(genome, block)
@@ -328,28 +338,25 @@ def bandit_noisy(
     base_count = 1
     credit = np.zeros(n)
     tries[:] = 1
-    leaves = 1
-    while leaves < n:
-        leaves *= 2
-    # for each match the line of the winner, how many genes are on it, and the certificate
-    rescue, width = np.full(2 * leaves, LAST), np.zeros(2 * leaves)
-    winner, tied = np.zeros(2 * leaves, dtype=np.int64), np.zeros(2 * leaves, dtype=np.int64)
-    until = np.full(2 * leaves, np.inf)
-    for i in range(n):
-        rescue[leaves + i], width[leaves + i] = 0.0, k
-        winner[leaves + i], tied[leaves + i] = i, 1
-    evaluations = 1
-    c = math.sqrt(math.log(evaluations + 1))
-    for match in range(leaves - 1, 0, -1):
-        play(match, c, rescue, width, winner, tied, until)
-    ended = np.empty(leaves, dtype=np.int64)
+    files = (n + FILE - 1) // FILE
+    # the last file is filled up with places that never lead
+    rescue, width = np.full(files * FILE, LAST), np.zeros(files * FILE)
+    rescue[:n], width[:n] = 0.0, k
+    # of each file: its leader, the leader's line, and the c until which it leads
+    leader = np.zeros(files, dtype=np.int64)
+    top_rescue, top_width, until = np.zeros(files), np.zeros(files), np.full(files, -1.0)
+    # An untried gene has no rescue term and the greatest explore term, so those come first.
+    group, untried = np.arange(n).astype(np.uint16), n
     normal, drawn = np.empty(2 * BATCH), BATCH
+    evaluations = 1
     while left and evaluations + 2 * resamples <= budget:
-        if until[1] < c:
-            replay(c, rescue, width, winner, tied, until, ended)
-        gene = winner[1]
-        if tied[1] > 1:
-            gene = nth_tied(int(rng.random() * tied[1]), c, rescue, width, winner, tied)
+        if untried:
+            chosen = int(rng.random() * untried) if untried > 1 else 0
+            gene = take(group, untried, chosen)
+            untried -= 1
+        else:
+            c = math.sqrt(math.log(evaluations + 1))
+            gene = leader_of_all(rng, c, rescue, width, leader, top_rescue, top_width, until)
         if drawn == BATCH:
             normal, drawn = noise.standard_normal(2 * BATCH), 0
         at = where[gene]
@@ -368,6 +375,9 @@ def bandit_noisy(
         # S_i(1), which gains when the mutation was from 0 to 1
         credit[gene] += -difference if value else difference
         tries[gene] += 1
+        rescue[gene] = -abs(credit[gene]) / tries[gene]
+        width[gene] = k / math.sqrt(tries[gene])
+        until[gene // FILE] = -1.0
         if difference >= 0:
             fitness += change
             base_total, base_count = child_total, resamples
@@ -377,93 +387,84 @@ def bandit_noisy(
                 left -= 1
             elif change < 0:
                 left += 1
-        c = math.sqrt(math.log(evaluations + 1))
-        match = leaves + gene
-        rescue[match] = -abs(credit[gene]) / tries[gene]
-        width[match] = k / math.sqrt(tries[gene])
-        while match > 1:
-            match >>= 1
-            play(match, c, rescue, width, winner, tied, until)
     return (evaluations, True) if left == 0 else (budget, False)
 
 
 @compiled
-def play(
-    match: int,
+def leader_of_all(
+    rng: np.random.Generator,
     c: float,
     rescue: NDArray[np.float64],
     width: NDArray[np.float64],
-    winner: NDArray[np.int64],
-    tied: NDArray[np.int64],
+    leader: NDArray[np.int64],
+    top_rescue: NDArray[np.float64],
+    top_width: NDArray[np.float64],
     until: NDArray[np.float64],
-) -> None:
-    """Let the winners of the two matches below meet, and find until which c the result holds."""
-    one, two = 2 * match, 2 * match + 1
-    first = rescue[one] + width[one] * c
-    second = rescue[two] + width[two] * c
-    holds = min(until[one], until[two])
-    better, worse = (one, two) if first >= second else (two, one)
-    winner[match] = winner[better]
-    tied[match] = tied[better]
-    rescue[match] = rescue[better]
-    width[match] = width[better]
-    steeper = width[worse] - width[better]
-    if first == second:
-        tied[match] += tied[worse]
-        if steeper != 0.0 or rescue[one] != rescue[two]:
-            holds = min(holds, c)
-    else:
-        lead = abs(first - second) - MARGIN * (1.0 + abs(first) + abs(second))
-        if lead <= 0.0:
-            holds = min(holds, c)
-        elif steeper > 0.0:
-            holds = min(holds, c + lead / steeper)
-    until[match] = holds
-
-
-@compiled
-def replay(
-    c: float,
-    rescue: NDArray[np.float64],
-    width: NDArray[np.float64],
-    winner: NDArray[np.int64],
-    tied: NDArray[np.int64],
-    until: NDArray[np.float64],
-    ended: NDArray[np.int64],
-) -> None:
-    """Play those matches again whose certificate, or one below them, has ended before c."""
-    leaves = len(until) // 2
-    ended[0] = 1
-    found, seen = 1, 0
-    while seen < found:
-        below = 2 * ended[seen]
-        seen += 1
-        if below < leaves:
-            for match in (below, below + 1):
-                if until[match] < c:
-                    ended[found] = match
-                    found += 1
-    for i in range(found - 1, -1, -1):
-        play(ended[i], c, rescue, width, winner, tied, until)
-
-
-@compiled
-def nth_tied(
-    nth: int,
-    c: float,
-    rescue: NDArray[np.float64],
-    width: NDArray[np.float64],
-    winner: NDArray[np.int64],
-    tied: NDArray[np.int64],
 ) -> int:
-    """Find the nth, in the order of the genes and from 0, of those that share the first place."""
-    leaves = len(tied) // 2
-    highest = rescue[1] + width[1] * c
-    match = 1
-    while match < leaves:
-        match *= 2
-        here = tied[match] if rescue[match] + width[match] * c == highest else 0
-        if nth >= here:
-            nth -= here
-            match += 1
-    return winner[match]
+    """Find the most urgent gene, looking only at files whose certificate has ended."""
+    first, second, ahead = LAST, LAST, 0
+    for i in range(len(leader)):
+        if until[i] < c:
+            leader[i], until[i] = leader_of_file(i, c, rescue, width)
+            top_rescue[i], top_width[i] = rescue[leader[i]], width[leader[i]]
+        urgency = top_rescue[i] + top_width[i] * c
+        second = max(second, min(urgency, first))
+        ahead = i if urgency > first else ahead
+        first = max(first, urgency)
+    if first == second or until[ahead] == c:
+        return most_urgent(rng, first, c, rescue, width)
+    return int(leader[ahead])
+
+
+@compiled
+def leader_of_file(
+    file: int, c: float, all_rescue: NDArray[np.float64], all_width: NDArray[np.float64]
+) -> tuple[int, float]:
+    """Find the most urgent gene of a file, and until which c it is that.
+
+    The certificate is a cautious one that needs no crossing of two lines: the second place gains on
+    the leader at most by the steepest line of the file. It is c itself where the two are too close
+    or equal. The loop has no branches, which the processor could not foresee.
+    """
+    rescue = all_rescue[file * FILE : file * FILE + FILE]
+    width = all_width[file * FILE : file * FILE + FILE]
+    first, second, leader, steepest = LAST, LAST, 0, 0.0
+    for i in range(FILE):
+        urgency = rescue[i] + width[i] * c
+        second = max(second, min(urgency, first))
+        leader = i if urgency > first else leader
+        first = max(first, urgency)
+        steepest = max(steepest, width[i])
+    flat = width[leader]
+    lead = first - second - MARGIN * (1.0 + abs(first) + flat * c)
+    until = np.inf
+    if lead <= 0.0:
+        until = c
+    elif steepest > flat:
+        until = c + lead / (steepest - flat)
+    return file * FILE + leader, until
+
+
+@compiled
+def most_urgent(
+    rng: np.random.Generator,
+    highest: float,
+    c: float,
+    rescue: NDArray[np.float64],
+    width: NDArray[np.float64],
+) -> int:
+    """Choose among the genes whose urgency is the highest: the nth in their order, n at random."""
+    ties, last = 0, 0
+    for i in range(len(rescue)):
+        if rescue[i] + width[i] * c == highest:
+            ties += 1
+            last = i
+    if ties == 1:
+        return last
+    nth = int(rng.random() * ties)
+    gene = -1
+    while nth >= 0:
+        gene += 1
+        if rescue[gene] + width[gene] * c == highest:
+            nth -= 1
+    return gene
