@@ -1,0 +1,187 @@
+"""The whole reproduction: run what is missing, then write tables, figures and the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from hillbandit._version import __version__
+from hillbandit.experiments.engines import Engine
+from hillbandit.experiments.journal import Journal, code_digest
+from hillbandit.experiments.plan import NAMES, Cell, Plan, Refused, Task
+from hillbandit.experiments.results import Results
+from hillbandit.experiments.simulation import compile_kernels
+from hillbandit.experiments.statistics import published_results, summarise
+from hillbandit.experiments.tables import write_tables, write_text
+
+PART = 1.0
+"""A task is cut to about so many seconds of one core."""
+
+
+class Progress(Protocol):
+    """Shows someone who waits what is going on."""
+
+    def begin(self, work: float, done: float) -> None:
+        """Say how much work there is, in seconds of one core, and how much was found done."""
+
+    def step(self, task: Task, work: float, running: Sequence[Task]) -> None:
+        """Say that a task is finished, and which ones are being worked on."""
+
+    def say(self, text: str) -> None:
+        """Say what happens now."""
+
+
+def reproduce(
+    plan: Plan,
+    folder: str | os.PathLike[str],
+    engine: Engine,
+    progress: Progress,
+    command: Sequence[str] = (),
+) -> Path:
+    """Run what is missing of a plan, and write everything that comes out of it.
+
+    Args:
+        plan: What to run.
+        folder: Where results go; what an earlier, perhaps interrupted, command left there is used.
+        engine: Who runs it.
+        progress: Who is told about it.
+        command: The command line, for the manifest.
+
+    Returns:
+        The path of the report.
+
+    Raises:
+        Refused: If the folder belongs to other results or cannot be written, or a worker was lost.
+    """
+    # not at the top, because figures take a second to import
+    from hillbandit.experiments.report import write_report
+
+    began, clock = datetime.now(UTC), time.monotonic()
+    out = Path(folder)
+    try:
+        with Journal(out, plan.seed) as journal:
+            made = run_missing(plan, journal, engine, progress)
+            results = collect(plan, journal)
+        progress.say("Writing tables, figures and the report")
+        write_tables(results, out)
+        facts = manifest(plan, engine, command, began, time.monotonic() - clock, made)
+        write_text(out / "manifest.json", json.dumps(facts, indent=2) + "\n")
+        return write_report(results, out, facts)
+    except OSError as error:
+        raise Refused(
+            f"{error.filename or out} could not be written: {error.strerror or error}. What is "
+            "finished is kept; make room and run the command again to go on where it was."
+        ) from None
+
+
+def run_missing(plan: Plan, journal: Journal, engine: Engine, progress: Progress) -> int:
+    """Run what the journal does not hold yet, the longest tasks first.
+
+    Returns:
+        How many runs were made.
+    """
+    tasks = missing_tasks(plan, journal)
+    work = {task: task.runs * expected_seconds(task.cell) for task in tasks}
+    total = sum(plan.repeats * expected_seconds(cell) for cell in plan.distinct)
+    if not tasks:
+        return 0
+    progress.say("Compiling the kernels (some seconds, the first time only)")
+    compile_kernels()
+    progress.begin(total, total - sum(work.values()))
+    waiting = dict.fromkeys(sorted(tasks, key=lambda task: -work[task]))
+    for task, records in engine.results(list(waiting)):
+        journal.add(task, records)
+        del waiting[task]
+        progress.step(task, work[task], list(waiting)[: engine.workers])
+    return sum(task.runs for task in tasks)
+
+
+def missing_tasks(plan: Plan, journal: Journal) -> list[Task]:
+    """Cut the runs that the journal does not hold into tasks."""
+    tasks = []
+    for cell in plan.distinct:
+        at_most = max(1, int(PART / expected_seconds(cell)))
+        run: list[int] = []
+        for number in [*journal.missing(cell, plan.repeats), None]:
+            if run and (number is None or number != run[-1] + 1 or len(run) == at_most):
+                tasks.append(Task(cell, run[0], len(run), plan.seed))
+                run = []
+            if number is not None:
+                run.append(number)
+    return tasks
+
+
+_PUBLISHED = {row.cell: row.mean for row in published_results()}
+
+
+def expected_seconds(cell: Cell) -> float:
+    """Estimate what one run of a cell costs, for the time left and for dividing the work."""
+    if cell.checkpoints:
+        return 3e-5 * cell.budget
+    mean = _PUBLISHED.get(cell)
+    if mean is None and cell.noise_sd == 0 and cell.problem == "onemax":
+        mean = 7.0 * cell.n
+    evaluations = min(mean or cell.budget, cell.budget)
+    steps = evaluations / (2 * cell.resamples if cell.noise_sd else 1)
+    if cell.reading != "published":
+        nanoseconds = 12.0 * cell.n
+    elif cell.algorithm == "rmhc":
+        nanoseconds = 45.0 if cell.noise_sd else 8.0
+    else:
+        nanoseconds = 150.0 if cell.noise_sd else 60.0
+    return 1.5e-4 + steps * nanoseconds * 1e-9
+
+
+def collect(plan: Plan, journal: Journal) -> Results:
+    """Take the runs of a plan from the journal and summarise them."""
+    records = {cell: journal.records(cell, plan.repeats) for cell in plan.distinct}
+    summaries = {
+        cell: summarise([run[0] for run in runs], [run[1] for run in runs])
+        for cell, runs in records.items()
+        if not cell.checkpoints
+    }
+    return Results(plan, records, summaries)
+
+
+def manifest(
+    plan: Plan,
+    engine: Engine,
+    command: Sequence[str],
+    began: datetime,
+    seconds: float,
+    made: int,
+) -> dict[str, Any]:
+    """Say how the results came about; nothing in it names the machine or its user."""
+    packages = {}
+    for name in ("numpy", "numba", "matplotlib", "distributed"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "hillbandit": __version__,
+        "code": code_digest(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": packages,
+        "command": shlex.join(command),
+        "seed": plan.seed,
+        "seeds": "of a run: the first 6 bytes of SHA-256 of 'seed|cell|run'; see runs.csv",
+        "repeats": plan.repeats,
+        "experiments": [NAMES[name] for name in plan.cells],
+        "cells": len(plan.distinct),
+        "runs": plan.repeats * len(plan.distinct),
+        "runs_made_by_this_command": made,
+        "engine": engine.name,
+        "workers": engine.workers,
+        "began": began.isoformat(timespec="seconds"),
+        "duration_seconds": round(seconds, 1),
+    }
