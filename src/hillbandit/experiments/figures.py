@@ -19,7 +19,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from hillbandit import theory
 from hillbandit.experiments.plan import Cell
-from hillbandit.experiments.results import ENDING_COLUMNS, Results, ending_values
+from hillbandit.experiments.results import (
+    ENDING_COLUMNS,
+    Results,
+    ending_values,
+    exploration_cells,
+)
 from hillbandit.experiments.statistics import published_results
 from hillbandit.experiments.tables import write_whole
 
@@ -322,27 +327,28 @@ def _success_table(axes: Axes, results: Results, cells: Sequence[Cell]) -> None:
 
 def _weights(axes: Axes, results: Results) -> None:
     """Show the share of runs that the bandit solves with other weights k of exploration."""
-    cells = [c for c in results.plan.cells["noisy-royal-road"] if c.k != 0.5]
-    if cells:
-        like = (cells[0].n, cells[0].block_size, cells[0].resamples)
-        cells += [
-            c
-            for c in _of(results, "noisy-royal-road", algorithm="bandit_rmhc", k=0.5)
-            if (c.n, c.block_size, c.resamples) == like
-        ]
-        cells.sort(key=lambda cell: cell.k)
-        shares = [100 * results.summaries[c].solved / results.summaries[c].runs for c in cells]
-        axes.plot(
-            [c.k for c in cells], shares, marker="o", color=ALGORITHM_COLOURS["bandit_rmhc"]
-        )
-        axes.set_xscale("log", base=2)
-        axes.set_xticks([c.k for c in cells], [f"{c.k:g}" for c in cells])
-        axes.set_title(f"Bandit, n = {like[0]}, block {like[1]}, r = {like[2]}", loc="left")
-        axes.set_ylim(-4, 104)
-        axes.set_xlabel("k, the weight of exploration")
-        axes.set_ylabel("runs solved (%)")
-    else:
+    cells = exploration_cells(results)
+    if not cells:
         axes.set_axis_off()
+        return
+    for marker, r in zip("os", _values(cells, "resamples"), strict=False):
+        chosen = [cell for cell in cells if cell.resamples == r]
+        shares = [100 * results.summaries[c].solved / results.summaries[c].runs for c in chosen]
+        axes.plot(
+            [c.k for c in chosen],
+            shares,
+            marker=marker,
+            color=resamples_colour(r),
+            label=f"r = {r}",
+        )
+    axes.set_xscale("log", base=2)
+    weights = sorted({c.k for c in cells})
+    axes.set_xticks(weights, [f"{k:g}" for k in weights])
+    axes.set_title(f"Bandit, n = {cells[0].n}, block {cells[0].block_size}", loc="left")
+    axes.set_ylim(-4, 104)
+    axes.set_xlabel("k, the weight of exploration")
+    axes.set_ylabel("runs solved (%)")
+    axes.legend()
 
 
 def endings(results: Results, quality: bool) -> Figure:

@@ -38,6 +38,8 @@ NAMES = {
 READINGS = ("published", "printed", "no reverse credit", "logarithm per gene")
 WEIGHTS = (0.125, 0.25, 1.0, 2.0)
 """Values of k that the readings table tries beside the published one."""
+EXPLORATION = (1.0, 2.0, 4.0, 8.0, 16.0)
+"""Values of k with which the bandit is tried on noisy Royal Road."""
 CHECKPOINTS = {10: (10, 20, 50, 100, 200, 500), 50: (50, 100, 200, 400, 700, 1000, 1500)}
 """For each n of experiment 6 the evaluations after which a run is looked at."""
 
@@ -276,9 +278,10 @@ def _noisy_royal_road(
     for cell in _grid("royal_road", (1.0,), resamples, blocks, small):
         if cell not in archived:
             yield cell
-    if options.n is None and options.blocks is None:
-        for k in (1.0, 2.0, 4.0, 8.0):
-            yield Cell("royal_road", "bandit_rmhc", 1.0, 1, 4, 64, k=k)
+    if options.n is None and options.blocks is None and options.resamples is None:
+        for r in (1, 2):
+            for k in EXPLORATION:
+                yield Cell("royal_road", "bandit_rmhc", 1.0, r, 4, 64, k=k)
 
 
 def reading_problems() -> tuple[Cell, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hillbandit.experiments.plan import Cell, Plan
 from hillbandit.experiments.simulation import Record
@@ -53,3 +53,17 @@ def ending_values(results: Results, cell: Cell, at: int) -> tuple[float, ...]:
         sum(current) / len(runs) / cell.n,
         sum(recommended) / len(runs) / cell.n,
     )
+
+
+def exploration_cells(results: Results) -> list[Cell]:
+    """List the cells of noisy Royal Road in which the bandit has several weights k, by r and k."""
+    cells = [c for c in results.plan.cells.get("noisy-royal-road", ()) if c.k != 0.5]
+    settings = {replace(cell, k=0.5) for cell in cells}
+    cells += [cell for cell in settings if cell in results.summaries]
+    return sorted(cells, key=lambda cell: (cell.resamples, cell.k))
+
+
+def busiest_share(results: Results, cell: Cell) -> float:
+    """Give the share of all mutations that went to the busiest tenth of the genes."""
+    runs = results.records[cell]
+    return sum(run[2] for run in runs) / len(runs) / 1000
