@@ -4,19 +4,25 @@ from hillbandit import problems
 from hillbandit._version import __version__
 from hillbandit.optimizers import RMHC, BanditRMHC, Exhausted, OnePlusOneEA, Optimizer
 from hillbandit.space import Space
-from hillbandit.trial import GeneReport, Observation, Recommendation, Trial
+from hillbandit.study import Progress, maximize, minimize
+from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
 __all__ = [
     "RMHC",
     "BanditRMHC",
     "Exhausted",
     "GeneReport",
+    "History",
     "Observation",
     "OnePlusOneEA",
     "Optimizer",
+    "Progress",
     "Recommendation",
+    "Result",
     "Space",
     "Trial",
     "__version__",
+    "maximize",
+    "minimize",
     "problems",
 ]

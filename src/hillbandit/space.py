@@ -425,6 +425,7 @@ def _checked_values(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def checked_count(what: str, value: Any) -> int:
+    """Return a count as an int after checking that it is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{what.capitalize()} must be an integer, not {value!r}.")
     if value < 1:

@@ -1,10 +1,14 @@
-"""Trial, Observation, Recommendation, GeneReport: small frozen dataclasses."""
+"""Trial, Observation, Recommendation, GeneReport, History, Result: what goes in and comes out."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hillbandit.space import Config, Genome, Space
 
@@ -72,6 +76,10 @@ class Observation:
     number: int
     """The trial's number; -1 for an evaluation that was told in advance."""
 
+    def negated(self) -> Observation:
+        """Give the same observation with the opposite sign, as `minimize` needs it."""
+        return replace(self, value=0.0 - self.value)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recommendation:
@@ -87,6 +95,10 @@ class Recommendation:
     """How many evaluations of this very configuration the mean comes from."""
     basis: Literal["samples", "model"]
     """Where the mean comes from: evaluations of this configuration, or a model of all of them."""
+
+    def negated(self) -> Recommendation:
+        """Give the same recommendation with the opposite sign, as `minimize` needs it."""
+        return replace(self, mean=0.0 - self.mean, low=0.0 - self.high, high=0.0 - self.low)
 
     def __str__(self) -> str:
         if self.low == self.high:
@@ -114,6 +126,116 @@ class GeneReport:
     urgency: float
     mutations: int
     """How often it has been mutated."""
+
+
+class History:
+    """Every evaluation of a run, in the order in which they were told.
+
+    Example:
+        >>> import hillbandit as hb
+        >>> result = hb.maximize(hb.problems.OneMax(8), hb.Space.binary(8), budget=9, seed=1)
+        >>> result.history.values.shape, result.history.genomes.shape
+        ((9,), (9, 8))
+        >>> result.history[-1].value
+        8.0
+
+    Args:
+        space: The space of the genomes.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self._numbers: list[int] = []
+        self._genomes: list[Genome] = []
+        self._values: list[float] = []
+
+    def append(self, number: int, genome: Genome, value: float) -> Observation:
+        """Add an evaluation and return it as an Observation."""
+        self._numbers.append(number)
+        self._genomes.append(genome)
+        self._values.append(value)
+        return self[-1]
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The trials' numbers."""
+        return np.array(self._numbers, dtype=np.int64)
+
+    @property
+    def genomes(self) -> NDArray[np.int64]:
+        """The genomes, one a row."""
+        if not self._genomes:
+            return np.empty((0, len(self.space)), dtype=np.int64)
+        return np.array(self._genomes)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The values, in the user's own sign."""
+        return np.array(self._values, dtype=np.float64)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Give the history as one array a column: ready for a data frame.
+
+        The columns are "number", "value" and one for each gene with its values.
+        """
+        genomes = self.genomes
+        columns: dict[str, NDArray[Any]] = {"number": self.numbers, "value": self.values}
+        for gene in range(len(self.space)):
+            indices = genomes[:, gene]
+            if self.space.values is None:
+                columns[f"gene_{gene}"] = indices
+            else:
+                columns[str(self.space.label(gene))] = _array_of(self.space.values[gene])[indices]
+        return columns
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, index: int) -> Observation:
+        genome = self._genomes[index]
+        return Observation(
+            self._values[index], self.space._decode(genome), genome, self._numbers[index]
+        )
+
+    def __iter__(self) -> Iterator[Observation]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} evaluations)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What a run found, in the user's own sign."""
+
+    recommended: Recommendation
+    """The configuration to use."""
+    best_observed: Observation
+    """The best single value: under noise a lucky one."""
+    evaluations: int
+    stopped_because: str
+    """"budget", "timeout", "target", "callback", "interrupted", or "exhausted: " and why."""
+    history: History
+    seed: int
+    """Given to `maximize` again, it repeats the run."""
+
+    def __repr__(self) -> str:
+        best = self.best_observed
+        return (
+            f"Result after {self.evaluations} evaluations (stopped: {self.stopped_because}; "
+            f"seed {self.seed})\n"
+            f"  recommended    {self.recommended}\n"
+            f"  best observed  {_shown(best.config)}: {best.value:.4g} in trial {best.number}"
+        )
+
+
+def _array_of(values: Sequence[Any]) -> NDArray[Any]:
+    """Make a column of values: numbers and booleans natively, anything else as objects."""
+    if len({type(value) for value in values}) == 1 and isinstance(values[0], bool | int | float):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
 
 
 def _shown(config: Config) -> str:

@@ -15,14 +15,16 @@ from hillbandit.space import Genome, Space
 
 PRIOR_FREEDOM = 4
 """Degrees of freedom that the noise seen everywhere lends to the noise of one genome."""
+PACK_FROM = 256
+"""Binary genomes from this length on are kept as bits; below it, time is dearer."""
 
 
 class Archive:
     """Running statistics of every genome evaluated.
 
-    A genome is kept as bytes, eight genes to a byte where all genes are binary, so that memory is
-    what the distinct genomes need and no more. Means and spreads are updated one value at a time
-    (Welford), so large offsets do not cost precision.
+    A genome is kept as bytes, eight genes to a byte in long binary genomes, so that memory is
+    what the distinct genomes need and little more. Means and spreads are updated one value at a
+    time (Welford), so large offsets do not cost precision.
 
     Args:
         space: The space that the genomes belong to.
@@ -33,7 +35,7 @@ class Archive:
     def __init__(self, space: Space) -> None:
         largest = int(space.sizes.max())
         self._length = len(space)
-        self._packed = largest <= 2
+        self._packed = largest <= 2 and self._length >= PACK_FROM
         self._dtype = np.min_scalar_type(largest - 1)
         self._rows: dict[bytes, int] = {}
         self.counts: list[int] = []
@@ -157,4 +159,5 @@ def student_t_975(freedom: int) -> float:
         + (z**3 + z) / (4 * v)
         + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
         + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
+        + (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * v**4)
     )

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hillbandit.optimizers.climber import Climber
+from hillbandit.optimizers.climber import Climber, Duplicates, Moves
 from hillbandit.optimizers.urgency import GeneBandits, K, PrintedBandits
-from hillbandit.space import Config, Space
+from hillbandit.space import Config, Genome, Space
 
 
 class BanditRMHC(Climber):
@@ -43,6 +43,7 @@ class BanditRMHC(Climber):
             advance by `observe`. Evaluations of its neighbours told in advance are credited.
         restart_after: Restart at random after this many comparisons in a row without a gain, and,
             noise-free, as soon as every neighbour is worse. The bandits then forget.
+        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
         seed: Fixes the run.
 
     Raises:
@@ -65,6 +66,7 @@ class BanditRMHC(Climber):
         scale: float | Literal["auto"] = 1.0,
         start: Config | None = None,
         restart_after: int | None = None,
+        duplicates: Duplicates = "reevaluate",
         seed: int | None = None,
     ) -> None:
         super().__init__(
@@ -73,6 +75,7 @@ class BanditRMHC(Climber):
             resamples=resamples,
             start=start,
             restart_after=restart_after,
+            duplicates=duplicates,
             seed=seed,
         )
         if urgency not in ("published", "printed"):
@@ -96,32 +99,33 @@ class BanditRMHC(Climber):
         else:
             self._bandits = GeneBandits(self.space, self.k)
 
-    @property
-    def _evaluations_here(self) -> int:
-        """T: each climb of a multi-start run is a run of its own."""
-        return self.evaluations - self._climb_began
+    def _climb_state(self) -> tuple[int, float, Genome]:
+        """Give T, the scale and the genome climbed from: what the urgencies depend on.
 
-    @property
-    def _scale(self) -> float:
-        if self.scale != "auto":
-            return self.scale
-        return self._size_total / self._size_count if self._size_count else 1.0
+        Each climb of a multi-start run is a run of its own, so T counts from its beginning.
+        """
+        scale = self.scale
+        if scale == "auto":
+            scale = self._size_total / self._size_count if self._size_count else 1.0
+        return self.evaluations - self._climb_began, scale, self._incumbent.genome
+
+    def _choose(self) -> Moves:
+        evaluations, scale, genome = self._climb_state()
+        busy = self._busy() if self._attempts else ()
+        gene = self._bandits.most_urgent(evaluations, scale, genome, busy, self._rng)
+        current = int(genome[gene])
+        if self._sizes[gene] == 2:
+            return {gene: 1 - current}
+        return {gene: next(self._bandits.next_values(gene, current, scale, self._rng))}
 
     def _genes(self) -> Iterator[int]:
-        if not self._mutable:
-            return
-        first = self._bandits.most_urgent(
-            self._evaluations_here, self._scale, self._busy, self._rng
-        )
-        yield first
-        rest = self._bandits.by_urgency(self._evaluations_here, self._scale, self._rng)
-        yield from (gene for gene in rest if gene != first)
+        busy = self._busy()
+        order = self._bandits.by_urgency(*self._climb_state(), self._rng)
+        yield from sorted(order, key=busy.__contains__)
 
     def _values(self, gene: int) -> Iterable[int]:
-        current = int(self._incumbent.genome[gene])
-        if self._sizes[gene] == 2:
-            return (1 - current,)
-        return self._bandits.next_values(gene, current, self._scale, self._rng)
+        _, scale, genome = self._climb_state()
+        return self._bandits.next_values(gene, int(genome[gene]), scale, self._rng)
 
     def _credit(self, gene: int, old: int, new: int, difference: float) -> None:
         if difference:
@@ -129,15 +133,13 @@ class BanditRMHC(Climber):
             self._size_count += 1
         self._bandits.credit(gene, old, new, difference)
 
-    def _settle(self, genes: Iterable[int]) -> None:
-        for gene in genes:
-            self._bandits.settle(gene, int(self._incumbent.genome[gene]))
-
     def _urgency_terms(self) -> tuple[list[float], list[float]]:
-        factor = self._bandits.growth(self._evaluations_here)
-        rescue = self._bandits.rescue / self._scale
-        explore = np.where(np.isinf(rescue), 0.0, self._bandits.width * factor)
-        return rescue.tolist(), explore.tolist()
+        evaluations, scale, genome = self._climb_state()
+        urgency = self._bandits.urgencies(evaluations, scale, genome)
+        rescue = self._bandits.rescue
+        with np.errstate(invalid="ignore"):
+            explore = np.where(np.isinf(rescue), 0.0, urgency - rescue)
+        return (rescue / scale).tolist(), (explore / scale).tolist()
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -158,7 +160,6 @@ class BanditRMHC(Climber):
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         self._bandits.restore(state["bandits"])
-        self._settle(range(len(self.space)))
         self._size_total = state["size_total"]
         self._size_count = state["size_count"]
 

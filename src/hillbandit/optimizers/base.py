@@ -6,8 +6,7 @@ import math
 import secrets
 from abc import ABC, abstractmethod
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, SupportsFloat, TypeVar
 
 import numpy as np
 
@@ -26,23 +25,20 @@ Ticket = tuple[int, ...]
 """What a proposed evaluation is for; an optimiser gets it back with the value."""
 
 
-class Exhausted(Exception):
+class Exhausted(Exception):  # noqa: N818 - an end is not an error
     """Raised by `ask` when there is nothing left to evaluate; its text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Proposal:
-    genome: Genome
-    ticket: Ticket
+_Proposal = tuple[Genome, Ticket]
 
 
 class Optimizer(ABC):
     """An optimiser that is asked for trials and told their values, which it maximises.
 
-    This class keeps the books: trial numbers, open and abandoned trials, statistics of every genome,
-    the random generator, the state. A subclass proposes and learns: it defines `name`, `_propose`,
-    `_learn`, `_drop`, `_options`, `_state` and `_restore`, and draws all its randomness from
-    `self._rng`.
+    This class keeps the books: trial numbers, open and abandoned trials, statistics of every
+    genome, the random generator, the state. A subclass proposes and learns: it defines `name`,
+    `_propose`, `_learn`, `_drop`, `_options`, `_state` and `_restore`, and draws all its
+    randomness from `self._rng`.
 
     Args:
         space: What is searched.
@@ -124,15 +120,14 @@ class Optimizer(ABC):
         if self._again:
             proposal = self._again.popleft()
         else:
-            genome, ticket = self._propose()
-            genome.flags.writeable = False
-            proposal = _Proposal(genome, ticket)
+            proposal = self._propose()
+            proposal[0].setflags(write=False)
         number = self._next_number
         self._next_number = number + 1
         self._open[number] = proposal
-        return Trial(number, proposal.genome, self.space, self.seed)
+        return Trial(number, proposal[0], self.space, self.seed)
 
-    def tell(self, trial: Trial, value: float) -> None:
+    def tell(self, trial: Trial, value: SupportsFloat) -> None:
         """Report the value of a trial; greater is better.
 
         Example:
@@ -150,12 +145,14 @@ class Optimizer(ABC):
             TypeError: If the value is not a number.
             ValueError: If it is NaN, infinite or beyond 1e300, or the trial is not open.
         """
-        proposal = self._expect_open(trial)
-        number = checked_value(value, trial)
-        del self._open[trial.number]
+        genome, ticket = self._expect_open(trial)
+        if type(value) is not float or not -LARGEST_VALUE <= value <= LARGEST_VALUE:
+            value = checked_value(value, trial)
+        number = trial.number
+        del self._open[number]
         self.evaluations += 1
-        self._record(proposal.genome, number, trial.number)
-        self._learn(proposal.ticket, number)
+        self._record(genome, value, number)
+        self._learn(ticket, value)
 
     def abandon(self, trial: Trial, *, retry: bool = True) -> None:
         """Say that a trial's value will never come.
@@ -183,9 +180,9 @@ class Optimizer(ABC):
         if retry:
             self._again.append(proposal)
         else:
-            self._drop(proposal.ticket)
+            self._drop(proposal[1])
 
-    def observe(self, config: Config, value: float) -> None:
+    def observe(self, config: Config, value: SupportsFloat) -> None:
         """Tell an evaluation that was made earlier, outside this run (a warm start).
 
         It counts for `recommend` and `best_observed`, not for `evaluations`: this run did not spend
@@ -212,8 +209,7 @@ class Optimizer(ABC):
                 "Earlier evaluations must be told before the first ask; this run has begun."
             )
         genome = self.space.encode(config)
-        number = checked_value(value, None)
-        self._record(genome, number, IN_ADVANCE)
+        self._record(genome, checked_value(value, None), IN_ADVANCE)
 
     def recommend(self) -> Recommendation:
         """Recommend the configuration that all evaluations so far speak for.
@@ -247,7 +243,7 @@ class Optimizer(ABC):
         row = self._archive.leader(self.noisy)
         low, high = self._archive.interval(row, self.noisy)
         genome = self._archive.genome_at(row)
-        genome.flags.writeable = False
+        genome.setflags(write=False)
         return Recommendation(
             config=self.space.decode(genome),
             genome=genome,
@@ -285,8 +281,8 @@ class Optimizer(ABC):
     def outstanding(self) -> list[Trial]:
         """The trials that were asked for and neither told nor abandoned, oldest first."""
         return [
-            Trial(number, proposal.genome, self.space, self.seed)
-            for number, proposal in self._open.items()
+            Trial(number, genome, self.space, self.seed)
+            for number, (genome, _) in self._open.items()
         ]
 
     def state_dict(self) -> dict[str, Any]:
@@ -369,6 +365,8 @@ class Optimizer(ABC):
         if not isinstance(trial, Trial):
             raise TypeError(f"A trial from ask() is expected here, not {type(trial).__name__}.")
         proposal = self._open.get(trial.number)
+        if proposal is not None and proposal[0] is trial.genome:
+            return proposal
         if proposal is None:
             if trial.number in self._abandoned:
                 why = "was abandoned; the genome is asked for again under a new number"
@@ -377,8 +375,7 @@ class Optimizer(ABC):
             else:
                 why = "was not asked of this optimiser"
             raise ValueError(f"Trial {trial.number} {why}.")
-        genome = trial.genome
-        if genome is not proposal.genome and not np.array_equal(genome, proposal.genome):
+        if not np.array_equal(trial.genome, proposal[0]):
             raise ValueError(
                 f"Trial {trial.number} was not asked of this optimiser: its genome is another."
             )
@@ -416,13 +413,14 @@ def _checked_seed(seed: Any) -> int:
 
 
 def _plain(proposal: _Proposal) -> list[list[int]]:
-    return [proposal.genome.tolist(), list(proposal.ticket)]
+    genome, ticket = proposal
+    return [genome.tolist(), list(ticket)]
 
 
 def _proposal(genome: list[int], ticket: list[int]) -> _Proposal:
     array = np.array(genome, dtype=np.int64)
-    array.flags.writeable = False
-    return _Proposal(array, tuple(ticket))
+    array.setflags(write=False)
+    return array, tuple(ticket)
 
 
 # --- the registry -------------------------------------------------------------------------------

@@ -22,16 +22,21 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
-from hillbandit.space import Config, Genome, Space
+from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
 from hillbandit.trial import GeneReport
 
 DEFAULT_RESAMPLES = 2
 """The paper's best number of resamples under noise."""
+
+RANDOM_STARTS = 1_000
+"""How many random starts are drawn, where duplicates are avoided, before all are looked at."""
+
+Duplicates = Literal["reevaluate", "avoid"]
 
 Moves = dict[int, int]
 """A mutation: the new value index of each gene that changes."""
@@ -68,8 +73,9 @@ class _Attempt:
 class Climber(Optimizer):
     """Random mutation hill-climbing with the choice of the mutation left to a subclass.
 
-    A subclass defines `_genes`, the order in which genes are considered for mutation, and may
-    define `_values`, `_credit`, `_settle`, `_reset` and `_urgency_terms`.
+    A subclass defines `_choose`, the mutation that it wants next, and `_genes`, the order of the
+    genes for when that one may not be evaluated. It may define `_values`, `_credit`, `_reset` and
+    `_urgency_terms`.
 
     Args:
         space: What is searched.
@@ -81,6 +87,9 @@ class Climber(Optimizer):
         restart_after: Restart from a random configuration after this many comparisons in a row
             without a gain, and, noise-free, as soon as every neighbour has turned out worse. The
             recommendation is the best of all climbs. None never restarts.
+        duplicates: What to do with a child that has been evaluated before: "reevaluate" it as
+            published, or "avoid" it: its turn passes to the next most urgent gene, and a genome
+            without any new neighbour is the end of the climb.
         seed: Fixes the run.
 
     Raises:
@@ -97,6 +106,7 @@ class Climber(Optimizer):
         resamples: int | None = None,
         start: Config | None = None,
         restart_after: int | None = None,
+        duplicates: Duplicates = "reevaluate",
         seed: int | None = None,
     ) -> None:
         if noisy is not None and not isinstance(noisy, bool | np.bool_):
@@ -110,9 +120,12 @@ class Climber(Optimizer):
             noisy = True
         if restart_after is not None:
             _require_positive("restart_after", restart_after)
+        if duplicates not in get_args(Duplicates):
+            raise ValueError(f'duplicates is "reevaluate" or "avoid", not {duplicates!r}.')
         super().__init__(space, noisy=bool(noisy), seed=seed)
         self.resamples = resamples or DEFAULT_RESAMPLES if self.noisy else 1
         self.restart_after = restart_after
+        self.duplicates = duplicates
         self._start = None if start is None else space.encode(start)
         if self._start is not None and not space.is_valid(self._start):
             raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
@@ -124,14 +137,14 @@ class Climber(Optimizer):
         self._queue: deque[Ticket] = deque()
         """Evaluations of the open attempts that have not been asked for yet."""
         self._attempts: dict[int, _Attempt] = {}
-        self._busy: dict[int, int] = {}
-        """Genes that open attempts change, with the number of these attempts."""
         self._gains: Moves = {}
         self._climb_began = 0
         self._stalled = 0
         """Attempts since the last one that was better than the genome climbed from."""
         self._tried: set[tuple[int, int]] = set()
         """Its moves that lead nowhere: evaluated and worse (noise-free only), or invalid."""
+        self._stuck = False
+        """Whether the climb is over and the next evaluation is that of a new start."""
         genome = space.sample(self._rng) if self._start is None else self._start
         self._incumbent = self._new_base(genome)
         self._starting: dict[int, _Base] = {}
@@ -140,8 +153,12 @@ class Climber(Optimizer):
     # --- what a subclass defines --------------------------------------------------------------
 
     @abstractmethod
+    def _choose(self) -> Moves:
+        """Choose the mutation to try first, valid or not."""
+
+    @abstractmethod
     def _genes(self) -> Iterator[int]:
-        """Yield the genes to mutate, the first choice first; the others only if it is refused."""
+        """Order the genes that can be mutated, the one to be tried first in front."""
 
     def _values(self, gene: int) -> Iterable[int]:
         """Order the values that a gene may change to: at random, each as likely."""
@@ -152,28 +169,44 @@ class Climber(Optimizer):
         yield others[0]
 
     def _mutate(self) -> Moves:
-        """Choose a mutation of the genome climbed from that is valid."""
+        """Choose a valid mutation; a gene without a valid move passes its turn to the next."""
+        if not self._mutable:
+            raise Exhausted("a single configuration: no gene has more than one value")
+        first = self._choose()
+        if self._allowed(first):
+            return first
         base = self._incumbent.genome
         for gene in self._genes():
             for value in self._values(gene):
-                if self.space.valid is None:
+                child = mutated(base, {gene: value})
+                if not self.space.is_valid(child):
+                    self._tried.add((gene, value))
+                elif not self._refused(child):
                     return {gene: value}
-                child = base.copy()
-                child[gene] = value
-                if self.space.is_valid(child):
-                    return {gene: value}
-                self._tried.add((gene, value))
-        raise Exhausted(
-            "no valid neighbour: every change of one gene is refused by `valid`"
-            if self._mutable
-            else "a single configuration: no gene has more than one value"
+        if len(self._tried) == self._neighbours and self.space.valid is not None:
+            raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
+        raise Exhausted("every neighbour of the genome climbed from has been evaluated")
+
+    def _allowed(self, moves: Moves) -> bool:
+        """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
+        if self.space.valid is None and self.duplicates == "reevaluate":
+            return True
+        child = mutated(self._incumbent.genome, moves)
+        return self.space.is_valid(child) and not self._refused(child)
+
+    def _refused(self, genome: Genome) -> bool:
+        """Tell whether a genome is a duplicate to be avoided: evaluated, or on its way."""
+        return self.duplicates == "avoid" and (
+            self._archive.row(self._archive.key(genome)) is not None
+            or any(np.array_equal(genome, a.genome) for a in self._attempts.values())
         )
+
+    def _busy(self) -> set[int]:
+        """Find the genes that open attempts change."""
+        return {gene for attempt in self._attempts.values() for gene in attempt.moves}
 
     def _credit(self, gene: int, old: int, new: int, difference: float) -> None:
         """Take in the difference that one mutation of one gene made."""
-
-    def _settle(self, genes: Iterable[int]) -> None:
-        """Take note that the values of these genes in the genome climbed from may have changed."""
 
     def _reset(self) -> None:
         """Forget everything learned: a new climb begins."""
@@ -211,13 +244,12 @@ class Climber(Optimizer):
             for i, value in enumerate(self._incumbent.genome.tolist())
         ]
 
-    # --- asking -----------------------------------------------------------------------------------
+    # --- asking ---------------------------------------------------------------------------------
 
     def _propose(self) -> tuple[Genome, Ticket]:
         if not self._queue:
             self._plan()
-        ticket = self._queue.popleft()
-        kind, identity = ticket
+        ticket = kind, identity = self._queue.popleft()
         if kind == CHILD:
             return self._attempts[identity].genome, ticket
         if kind == BASE:
@@ -226,114 +258,114 @@ class Climber(Optimizer):
 
     def _plan(self) -> None:
         """Queue the evaluations that come next: of a start, or of a new attempt."""
-        base = self._incumbent
         if self._next_number == 0:
             self._begin()
-            base = self._incumbent
+        if self._stuck:
+            self._restart()
+        base = self._incumbent
         if base.count == 0 and base.identity not in self._starting:
-            self._starting[base.identity] = base
-            self._queue.append((START, base.identity))
+            self._evaluate_start()
             return
-        union = bool(self._gains) and not any(a.union for a in self._attempts.values())
-        moves = self._union() if union else {}
-        if not moves:
-            union = False
+        moves = self._union() if self._gains else {}
+        union = bool(moves)
+        if not union:
             try:
                 moves = self._mutate()
             except Exhausted:
-                if not self._without_neighbours():
+                if not self._alternative():
                     raise
-                return self._plan()
+                return
         self._new_attempt(moves, union)
-        return None
 
-    def _without_neighbours(self) -> bool:
-        """Find something to do although nothing can be mutated; tell whether there is anything."""
+    def _evaluate_start(self) -> None:
+        base = self._incumbent
+        self._starting[base.identity] = base
+        self._queue.append((START, base.identity))
+
+    def _alternative(self) -> bool:
+        """Queue something else to evaluate where nothing can be mutated, if there is anything."""
         if self.noisy and self.space.size == 1:
             # more evaluations of the only configuration still say more of its value
-            base = self._incumbent
-            self._starting[base.identity] = base
-            self._queue.append((START, base.identity))
-        elif self.restart_after is not None and self._mutable and self._incumbent.count:
-            self._restart()
-        else:
+            self._evaluate_start()
+            return True
+        if self.restart_after is None or not self._mutable or self._attempts or self._starting:
             return False
+        self._restart()
+        self._evaluate_start()
         return True
 
     def _union(self) -> Moves:
         """Combine the gains of attempts whose base was replaced before they came back."""
+        if any(attempt.union for attempt in self._attempts.values()):
+            return {}
         genome = self._incumbent.genome
         moves = {gene: value for gene, value in self._gains.items() if genome[gene] != value}
         self._gains = {}
-        if moves and not self.space.is_valid(mutated(genome, moves)):
-            return {}
-        return moves
+        return moves if self.space.is_valid(mutated(genome, moves)) else {}
 
     def _new_attempt(self, moves: Moves, union: bool) -> None:
-        self._identities += 1
-        identity = self._identities
-        r = self.resamples
+        identity = self._identities = self._identities + 1
         base = self._incumbent
-        self._attempts[identity] = _Attempt(
-            identity,
-            base,
-            moves,
-            mutated(base.genome, moves),
-            missing=2 * r if self.noisy else 1,
-            union=union,
-        )
-        for gene in moves:
-            self._busy[gene] = self._busy.get(gene, 0) + 1
+        child = mutated(base.genome, moves)
         if self.noisy:
+            r = self.resamples
+            self._attempts[identity] = _Attempt(identity, base, moves, child, 2 * r, union)
             self._queue.extend([(BASE, identity)] * r)
             self._queue.extend([(CHILD, identity)] * r)
         else:
+            self._attempts[identity] = _Attempt(identity, base, moves, child, 1, union)
             self._queue.append((CHILD, identity))
 
-    # --- telling ----------------------------------------------------------------------------------
+    # --- telling --------------------------------------------------------------------------------
 
     def _learn(self, ticket: Ticket, value: float) -> None:
         kind, identity = ticket
         if kind == START:
-            base = self._starting.pop(identity, None)
-            if base is not None:
-                base.total += value
-                base.count += 1
-                for attempt in [a for a in self._attempts.values() if a.base is base]:
-                    self._resolve_if_complete(attempt)
+            self._learn_start(identity, value)
             return
         attempt = self._attempts.get(identity)
         if attempt is None:
-            return  # dropped meanwhile; the archive has the value
+            return  # dropped meanwhile, or of an earlier climb; the archive has the value
+        base = attempt.base
         if kind == CHILD:
             attempt.total += value
             attempt.count += 1
         else:
-            attempt.base.total += value
-            attempt.base.count += 1
+            base.total += value
+            base.count += 1
         attempt.missing -= 1
-        self._resolve_if_complete(attempt)
+        if not attempt.missing and base.count:
+            self._resolve(attempt)
 
-    def _resolve_if_complete(self, attempt: _Attempt) -> None:
-        base = attempt.base
-        if attempt.missing or not base.count:
+    def _learn_start(self, identity: int, value: float) -> None:
+        base = self._starting.pop(identity, None)
+        if base is None:
             return
-        self._remove(attempt)
+        base.total += value
+        base.count += 1
+        for attempt in list(self._attempts.values()):
+            if attempt.base is base and not attempt.missing:
+                self._resolve(attempt)
+
+    def _resolve(self, attempt: _Attempt) -> None:
+        """Compare a child with its base, now that all its evaluations have been told."""
+        del self._attempts[attempt.identity]
+        base, moves = attempt.base, attempt.moves
         # the difference of the two means, in the form that is exact for integer values
-        difference = (attempt.total * base.count - base.total * attempt.count) / (
-            attempt.count * base.count
-        )
-        for gene in attempt.moves:
+        count, base_count = attempt.count, base.count
+        difference = (attempt.total * base_count - base.total * count) / (count * base_count)
+        for gene, new in moves.items():
             self._mutations[gene] += 1
-        if len(attempt.moves) == 1:
-            ((gene, new),) = attempt.moves.items()
-            self._credit(gene, int(base.genome[gene]), new, difference)
+            if len(moves) == 1:
+                self._credit(gene, int(base.genome[gene]), new, difference)
         if base is self._incumbent:
             self._decide(attempt, difference)
         elif difference >= 0:
-            self._gains.update(attempt.moves)
-        self._settle(attempt.moves)
-        self._restart_if_stuck()
+            self._gains.update(moves)
+        if self.restart_after is not None and (
+            self._stalled >= self.restart_after or len(self._tried) >= self._neighbours
+        ):
+            self._stuck = True
 
     def _decide(self, attempt: _Attempt, difference: float) -> None:
         """Keep the child when it is no worse than its base."""
@@ -345,50 +377,49 @@ class Climber(Optimizer):
             self._tried.update(attempt.moves.items())
         self._stalled = 0 if difference > 0 else self._stalled + 1
 
-    def _restart_if_stuck(self) -> None:
-        if self.restart_after is None:
-            return
-        if self._stalled >= self.restart_after or len(self._tried) >= self._neighbours:
-            self._restart()
-
     def _restart(self) -> None:
+        self._incumbent = self._new_base(self._new_start())
         self._climb_began = self.evaluations
-        self._incumbent = self._new_base(self.space.sample(self._rng))
+        self._stuck = False
         # what is still open belongs to the climb before: its values go to the archive alone
-        for waiting in (self._attempts, self._busy, self._queue, self._starting, self._tried):
-            waiting.clear()
+        self._attempts.clear()
+        self._queue.clear()
+        self._starting.clear()
+        self._tried.clear()
         self._gains = {}
         self._stalled = 0
         self._reset()
+
+    def _new_start(self) -> Genome:
+        for _ in range(RANDOM_STARTS if self.duplicates == "avoid" else 1):
+            genome = self.space.sample(self._rng)
+            if not self._refused(genome):
+                return genome
+        if self.space.size > ENUMERATE_AT_MOST:
+            return genome  # nearly everything is known, so knowing this too is no loss
+        unknown = [g for g in self.space.genomes() if self.space.is_valid(g)]
+        unknown = [g for g in unknown if not self._refused(g)]
+        if not unknown:
+            raise Exhausted("every configuration has been evaluated")
+        return unknown[int(self._rng.random() * len(unknown))]
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket
         if kind == START:
             base = self._starting.pop(identity, None)
-            if base is self._incumbent and base is not None:
-                # a start that cannot be evaluated is no start
-                self._restart()
-            return
-        attempt = self._attempts.get(identity)
-        if attempt is not None:
-            self._remove(attempt)
+            if base is self._incumbent and not base.count:
+                self._stuck = True  # a start that cannot be evaluated is no start
+        elif self._attempts.pop(identity, None) is not None:
             self._queue = deque(t for t in self._queue if t[0] == START or t[1] != identity)
 
-    def _remove(self, attempt: _Attempt) -> None:
-        del self._attempts[attempt.identity]
-        for gene in attempt.moves:
-            self._busy[gene] -= 1
-            if not self._busy[gene]:
-                del self._busy[gene]
-
-    # --- the start --------------------------------------------------------------------------------
+    # --- the start ------------------------------------------------------------------------------
 
     def _new_base(self, genome: Genome) -> _Base:
         self._identities += 1
         return _Base(self._identities, genome)
 
     def _begin(self) -> None:
-        """Use what was told in advance: the start's own evaluations, and those of its neighbours."""
+        """Use what was told in advance: evaluations of the start and of its neighbours."""
         archive = self._archive
         if not len(archive):
             return
@@ -406,15 +437,10 @@ class Climber(Optimizer):
             changed = np.flatnonzero(genome != base.genome)
             if len(changed) == 1:
                 gene = int(changed[0])
-                self._credit(
-                    gene,
-                    int(base.genome[gene]),
-                    int(genome[gene]),
-                    archive.means[other] - archive.means[row],
-                )
-                self._settle((gene,))
+                difference = archive.means[other] - archive.means[row]
+                self._credit(gene, int(base.genome[gene]), int(genome[gene]), difference)
 
-    # --- state ------------------------------------------------------------------------------------
+    # --- state ----------------------------------------------------------------------------------
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -422,6 +448,7 @@ class Climber(Optimizer):
             "resamples": self.resamples if self.noisy else None,
             "start": None if self._start is None else self._start.tolist(),
             "restart_after": self.restart_after,
+            "duplicates": self.duplicates,
         }
 
     @classmethod
@@ -444,7 +471,7 @@ class Climber(Optimizer):
                 [
                     a.identity,
                     a.base.identity,
-                    sorted(a.moves.items()),
+                    list(a.moves.items()),
                     a.missing,
                     a.union,
                     a.total,
@@ -453,8 +480,9 @@ class Climber(Optimizer):
                 for a in self._attempts.values()
             ],
             "queue": [list(ticket) for ticket in self._queue],
-            "gains": sorted(self._gains.items()),
+            "gains": list(self._gains.items()),
             "stalled": self._stalled,
+            "stuck": self._stuck,
             "tried": sorted(self._tried),
             "mutations": list(self._mutations),
         }
@@ -469,18 +497,15 @@ class Climber(Optimizer):
         self._incumbent = bases[state["incumbent"]]
         self._starting = {identity: bases[identity] for identity in state["starting"]}
         self._attempts = {}
-        self._busy = {}
         for identity, base_identity, moves, missing, union, total, count in state["attempts"]:
-            base, changes = bases[base_identity], {gene: value for gene, value in moves}
-            genome = mutated(base.genome, changes)
+            base, changes = bases[base_identity], dict(moves)
             self._attempts[identity] = _Attempt(
-                identity, base, changes, genome, missing, union, total, count
+                identity, base, changes, mutated(base.genome, changes), missing, union, total, count
             )
-            for gene in changes:
-                self._busy[gene] = self._busy.get(gene, 0) + 1
         self._queue = deque(tuple(ticket) for ticket in state["queue"])
-        self._gains = {gene: value for gene, value in state["gains"]}
+        self._gains = dict(state["gains"])
         self._stalled = state["stalled"]
+        self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
         self._mutations = list(state["mutations"])
 

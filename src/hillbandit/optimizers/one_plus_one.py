@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
+from hillbandit.optimizers.climber import Climber, Moves
 
-from hillbandit.optimizers.base import Exhausted
-from hillbandit.optimizers.climber import Climber, Moves, mutated
-
-TRIES = 10_000
-"""How many mutations are drawn before a `valid` predicate counts as refusing them all."""
+TRIES = 1_000
+"""How many refused mutations are drawn before a change of one gene is looked for."""
 
 
 class OnePlusOneEA(Climber):
@@ -35,6 +32,7 @@ class OnePlusOneEA(Climber):
         resamples: r, the evaluations of either genome in one comparison under noise; 2 when None.
         start: The configuration to begin from; random when None.
         restart_after: Restart at random after this many comparisons in a row without a gain.
+        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
         seed: Fixes the run.
 
     Raises:
@@ -45,20 +43,20 @@ class OnePlusOneEA(Climber):
 
     name = "one_plus_one"
 
+    def _choose(self) -> Moves:
+        rate = 1.0 / len(self._mutable)
+        while True:
+            chosen = (self._rng.random(len(self._mutable)) < rate).nonzero()[0].tolist()
+            if chosen:
+                genes = [self._mutable[i] for i in chosen]
+                return {gene: next(iter(self._values(gene))) for gene in genes}
+
     def _genes(self) -> Iterator[int]:
-        yield from self._mutable
+        yield from self._rng.permutation(self._mutable).tolist()
 
     def _mutate(self) -> Moves:
-        if not self._mutable:
-            return super()._mutate()  # which says why that is impossible
-        rate = 1.0 / len(self._mutable)
-        base = self._incumbent.genome
-        for _ in range(TRIES):
-            chosen = (self._rng.random(len(self._mutable)) < rate).nonzero()[0]
-            if not len(chosen):
-                continue
-            genes = np.asarray(self._mutable)[chosen].tolist()
-            moves = {gene: next(iter(self._values(gene))) for gene in genes}
-            if self.space.is_valid(mutated(base, moves)):
+        for _ in range(TRIES if self._mutable else 0):
+            moves = self._choose()
+            if self._allowed(moves):
                 return moves
-        raise Exhausted(f"no valid mutation: {TRIES:,} in a row were refused by `valid`")
+        return super()._mutate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hillbandit.optimizers.climber import Climber
+from hillbandit.optimizers.climber import Climber, Moves
 
 
 class RMHC(Climber):
@@ -30,6 +30,7 @@ class RMHC(Climber):
         resamples: r, the evaluations of either genome in one comparison under noise; 2 when None.
         start: The configuration to begin from; random when None.
         restart_after: Restart at random after this many comparisons in a row without a gain.
+        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
         seed: Fixes the run.
 
     Raises:
@@ -40,14 +41,15 @@ class RMHC(Climber):
 
     name = "rmhc"
 
-    def _genes(self) -> Iterator[int]:
+    def _choose(self) -> Moves:
         genes = self._mutable
-        if not genes:
-            return
-        if not self._busy and self.space.valid is None:
-            yield genes[int(self._rng.random() * len(genes))]
-            return
-        order = self._rng.permutation(genes).tolist()
-        free = [gene for gene in order if gene not in self._busy]
-        yield from free
-        yield from (gene for gene in order if gene in self._busy)
+        if self._attempts:
+            busy = self._busy()
+            genes = [gene for gene in genes if gene not in busy] or genes
+        gene = genes[int(self._rng.random() * len(genes))]
+        return {gene: next(iter(self._values(gene)))}
+
+    def _genes(self) -> Iterator[int]:
+        busy = self._busy()
+        order = self._rng.permutation(self._mutable).tolist()
+        yield from sorted(order, key=busy.__contains__)

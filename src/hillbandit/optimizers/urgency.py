@@ -9,13 +9,13 @@ reproduces the results; `PrintedBandits` is the equation to the letter, for stud
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hillbandit.space import Space
+from hillbandit.space import Genome, Space
 
 K = 0.5
 """The weight of exploration in the published results."""
@@ -51,6 +51,7 @@ class GeneBandits:
         self.rescue: NDArray[np.float64] = np.where(sizes > 1, 0.0, -np.inf)
         self.width: NDArray[np.float64] = np.full(len(space), k)
         self._urgency: NDArray[np.float64] = np.empty(len(space))
+        self._backwards = self._urgency[::-1]
 
     def credit(self, gene: int, old: int, new: int, difference: float) -> None:
         """Credit a mutation of one gene both ways: the new value gains what the old one loses."""
@@ -58,54 +59,64 @@ class GeneBandits:
         self.sums[at + new] += difference
         self.sums[at + old] -= difference
         self.counts[at + new] += 1
-        tries = self.tries[gene] = self.tries[gene] + 1
+        self.tries[gene] += 1
+        self._weigh(gene)
+
+    def _weigh(self, gene: int) -> None:
+        """Recompute the two terms of one gene."""
+        at, tries = self.offsets[gene], self.tries[gene]
         self.rescue[gene] = -max(self.sums[at : at + self.sizes[gene]]) / tries
         self.width[gene] = self.k / math.sqrt(tries)
 
-    def settle(self, gene: int, value: int) -> None:
-        """Take note of the value that a gene has now; this reading does not depend on it."""
-
-    def growth(self, evaluations: int) -> float:
-        """Give the factor of the explore term that all genes share."""
-        return math.sqrt(math.log(evaluations + 1))
-
-    def urgencies(self, evaluations: int, scale: float) -> NDArray[np.float64]:
+    def urgencies(self, evaluations: int, scale: float, genome: Genome) -> NDArray[np.float64]:  # noqa: ARG002
         """Compute the urgency of every gene, in units of fitness (equation 5, as published).
 
         Args:
             evaluations: T.
             scale: The size of a fitness difference that matters; 1 as published.
+            genome: The genome climbed from; this reading does not depend on it.
 
         Returns:
             An array that the next call overwrites.
         """
-        np.multiply(self.width, scale * self.growth(evaluations), out=self._urgency)
-        return np.add(self.rescue, self._urgency, out=self._urgency)
+        growth = scale * math.sqrt(math.log(evaluations + 1))
+        np.multiply(self.width, growth, self._urgency)
+        return np.add(self.rescue, self._urgency, self._urgency)
 
     def most_urgent(
-        self, evaluations: int, scale: float, busy: Iterable[int], rng: np.random.Generator
+        self,
+        evaluations: int,
+        scale: float,
+        genome: Genome,
+        busy: Collection[int],
+        rng: np.random.Generator,
     ) -> int:
         """Choose the gene of the greatest urgency (equation 4), uniformly among exact ties.
 
         Args:
             evaluations: T.
             scale: As in `urgencies`.
+            genome: The genome climbed from.
             busy: Genes to leave alone, unless there are no others.
             rng: Asked for one number, and only if there is a tie.
         """
-        urgency = self.urgencies(evaluations, scale)
+        urgency = self.urgencies(evaluations, scale, genome)
         for gene in busy:
             urgency[gene] = -math.inf
-        best = int(urgency.argmax())
-        highest = urgency[best]
-        if highest == -math.inf and busy:
-            return self.most_urgent(evaluations, scale, (), rng)
+        first = int(urgency.argmax())
+        if first == len(urgency) - 1 - int(self._backwards.argmax()):
+            return first  # the first and the last of the most urgent are one
+        highest = urgency[first]
+        if busy and highest == -math.inf:
+            return self.most_urgent(evaluations, scale, genome, (), rng)
         ties = (urgency == highest).nonzero()[0]
-        return best if len(ties) == 1 else int(ties[int(rng.random() * len(ties))])
+        return int(ties[int(rng.random() * len(ties))])
 
-    def by_urgency(self, evaluations: int, scale: float, rng: np.random.Generator) -> Iterator[int]:
+    def by_urgency(
+        self, evaluations: int, scale: float, genome: Genome, rng: np.random.Generator
+    ) -> Iterator[int]:
         """Yield all genes that can be mutated, the most urgent first, ties in random order."""
-        urgency = self.urgencies(evaluations, scale).copy()
+        urgency = self.urgencies(evaluations, scale, genome)
         shuffled = rng.permutation(len(urgency))
         for gene in shuffled[np.argsort(-urgency[shuffled], kind="stable")].tolist():
             if self.sizes[gene] > 1:
@@ -150,11 +161,9 @@ class GeneBandits:
         self.sums = list(state["sums"])
         self.counts = list(state["counts"])
         self.tries = list(state["tries"])
-        for gene, size in enumerate(self.sizes):
-            if size > 1 and self.tries[gene] > 1:
-                at, tries = self.offsets[gene], self.tries[gene]
-                self.rescue[gene] = -max(self.sums[at : at + size]) / tries
-                self.width[gene] = self.k / math.sqrt(tries)
+        for gene, tries in enumerate(self.tries):
+            if tries > 1:
+                self._weigh(gene)
 
 
 class PrintedBandits(GeneBandits):
@@ -162,40 +171,37 @@ class PrintedBandits(GeneBandits):
 
         urgency_i = - max_j mean_i(j)  +  sqrt(ln(N_i + 1) / (2 N_i(j)))
 
-    N_i counts the mutations of gene i and N_i(j) those to its current value j; mean_i(j) is the mean
-    difference of the mutations to j, 0 where there was none. While N_i(j) is 0 the urgency is
-    infinite.
+    N_i counts the mutations of gene i and N_i(j) those to its current value j; mean_i(j) is the
+    mean difference of the mutations to j, 0 where there was none. While N_i(j) is 0 the urgency
+    is infinite. It is here for study, and so recomputed in full at every step.
     """
 
     def __init__(self, space: Space) -> None:
         super().__init__(space, k=math.sqrt(0.5))
-        self.width = np.full(len(space), math.inf)
 
     def credit(self, gene: int, old: int, new: int, difference: float) -> None:  # noqa: ARG002
         """Credit the value that was reached, and only that one."""
-        at = self.offsets[gene]
-        self.sums[at + new] += difference
-        self.counts[at + new] += 1
+        at = self.offsets[gene] + new
+        self.sums[at] += difference
+        self.counts[at] += 1
         self.tries[gene] += 1
 
-    def settle(self, gene: int, value: int) -> None:
-        """Recompute a gene's terms for the value that it has now."""
-        if self.sizes[gene] == 1:
-            return
-        at, size = self.offsets[gene], self.sizes[gene]
-        means = (self.sums[v] / (self.counts[v] or 1) for v in range(at, at + size))
-        self.rescue[gene] = -max(means)
-        reached = self.counts[at + value]
-        self.width[gene] = (
-            self.k * math.sqrt(math.log(self.tries[gene]) / reached) if reached else math.inf
-        )
-
-    def growth(self, evaluations: int) -> float:  # noqa: ARG002
-        """Give 1: the printed logarithm is each gene's own."""
-        return 1.0
+    def urgencies(self, evaluations: int, scale: float, genome: Genome) -> NDArray[np.float64]:  # noqa: ARG002
+        """Compute the urgency of every gene; the printed logarithm is each gene's own."""
+        counts = np.array(self.counts)
+        offsets = np.array(self.offsets)
+        means = np.array(self.sums) / np.maximum(counts, 1)
+        reached = counts[offsets + genome]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            width = self.k * np.sqrt(np.log(self.tries) / reached)
+        width[reached == 0] = math.inf
+        self.rescue[:] = -np.maximum.reduceat(means, offsets)
+        self.rescue[np.array(self.sizes) == 1] = -math.inf
+        self.width[:] = np.where(np.isinf(self.rescue), 0.0, width)
+        return np.add(self.rescue, scale * self.width, self._urgency)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Read what `state` wrote; `settle` has to follow for every gene."""
+        """Read what `state` wrote; the terms follow from it at the next step."""
         self.sums = list(state["sums"])
         self.counts = list(state["counts"])
         self.tries = list(state["tries"])

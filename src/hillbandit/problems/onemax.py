@@ -30,7 +30,8 @@ class OneMax(Problem):
         self.optimum = float(n)
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
-        return genomes.sum(axis=1).astype(np.float64)
+        values: NDArray[np.float64] = genomes.sum(axis=1, dtype=np.float64)
+        return values
 
     def __repr__(self) -> str:
         return f"OneMax({len(self.space)})"

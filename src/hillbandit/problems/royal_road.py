@@ -37,7 +37,8 @@ class RoyalRoad(Problem):
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
         blocks = genomes.reshape(len(genomes), -1, self.block_size)
-        return self.block_size * blocks.all(axis=2).sum(axis=1).astype(np.float64)
+        complete: NDArray[np.float64] = blocks.all(axis=2).sum(axis=1, dtype=np.float64)
+        return complete * self.block_size
 
     def __repr__(self) -> str:
         return f"RoyalRoad({len(self.space)}, block_size={self.block_size})"
