@@ -75,7 +75,7 @@ class PlainProgress:
     def begin(self, work: float, done: float) -> None:
         """Say how much there is to do."""
         self._clock = Clock(work, done)
-        if done:
+        if self._clock.share >= 0.005:
             self.say(f"{self._clock.share:.0%} is there from an earlier command; going on")
 
     def step(self, task: Task, work: float, running: Sequence[Task]) -> None:  # noqa: ARG002
@@ -131,7 +131,7 @@ class BarProgress:
         """Show the bar."""
         self._clock = Clock(work, done)
         self._bar.update(self._id, visible=True, total=work, completed=done)
-        if done:
+        if self._clock.share >= 0.005:
             self._console.print(f"{self._clock.share:.0%} is there from an earlier command")
 
     def step(self, task: Task, work: float, running: Sequence[Task]) -> None:  # noqa: ARG002

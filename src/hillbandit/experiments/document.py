@@ -52,13 +52,13 @@ Block = Heading | Paragraph | Bullets | Table | Picture
 
 
 def to_markdown(blocks: Sequence[Block], beside: Path) -> str:
-    """Write a document as Markdown.
+    r"""Write a document as Markdown.
 
     Example:
         >>> from pathlib import Path
         >>> from hillbandit.experiments.document import Heading, to_markdown
         >>> to_markdown([Heading(1, "Results")], Path())
-        '# Results\\n'
+        '# Results\n'
 
     Args:
         blocks: What it says.

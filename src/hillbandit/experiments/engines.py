@@ -82,6 +82,19 @@ class Processes:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def connect(workers: int | None = None, dask: str | None = None) -> Engine:
+    """Choose the engine: a Dask cluster if an address is given, else processes.
+
+    Raises:
+        Refused: If it cannot be had, or both are asked for.
+    """
+    if dask is None:
+        return Processes(workers)
+    if workers is not None:
+        raise Refused("--workers is for this machine; a Dask cluster has its own number of them.")
+    return DaskCluster(dask)
+
+
 def available_cores() -> int:
     """Count the cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

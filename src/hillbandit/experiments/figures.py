@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -33,7 +34,7 @@ ALGORITHM_NAMES = {"rmhc": "RMHC", "bandit_rmhc": "Bandit RMHC"}
 PLACES = {1: 0.0, 2: 0.22, 3: 0.42, 4: 0.6, 5: 0.76, 10: 0.95}
 """Where on their colour scale the paper's numbers of resamples stand."""
 MARKERS = "osD^vP*X"
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.spines.top": False,
@@ -189,7 +190,7 @@ def _key(figure: Figure, handles: Sequence[Line2D]) -> None:
     figure.legend(handles=every, loc="outside lower center", ncols=min(5, len(every)))
 
 
-def _handle(label: str, colour: str, marker: str = "o", style: str = "-") -> Line2D:
+def _handle(label: str, colour: str, marker: str = "o", style: Any = "-") -> Line2D:
     return Line2D([], [], color=colour, marker=marker, markersize=4.5, linestyle=style, label=label)
 
 
@@ -291,7 +292,9 @@ def noisy_royal_road(results: Results) -> Figure:
     r = min(cell.resamples for cell in cells)
     handles = []
     for marker, block in zip(_markers(blocks), blocks, strict=True):
-        chosen = [c for c in cells if (c.algorithm, c.block_size, c.resamples) == ("rmhc", block, r)]
+        chosen = [
+            c for c in cells if (c.algorithm, c.block_size, c.resamples) == ("rmhc", block, r)
+        ]
         label = f"block {block}"
         if not _series(left, results, chosen, block_colour(block), marker):
             label += " (never solved)"
@@ -379,11 +382,11 @@ def endings(results: Results, quality: bool) -> Figure:
                 else:
                     column_name = "hit" if name == "hit" else f"{name}_optimal"
                     y = [100 * look[column_name] for look in looks]
-                axes.plot(
-                    cell.checkpoints, y, style, color=colour, marker=marker, markersize=4
-                )
+                axes.plot(cell.checkpoints, y, style, color=colour, marker=marker, markersize=4)
             axes.set_xscale("log")
-            axes.set_title(f"{ALGORITHM_NAMES[algorithm]}, n = {n}, r = {r}", fontsize=9, loc="left")
+            axes.set_title(
+                f"{ALGORITHM_NAMES[algorithm]}, n = {n}, r = {r}", fontsize=9, loc="left"
+            )
             axes.set_ylim(bottom=0)
             if not quality:
                 axes.set_ylim(-3, 103)

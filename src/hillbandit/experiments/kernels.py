@@ -253,10 +253,9 @@ def bandit_noise_free(
 def take(group: NDArray[np.uint16], size: int, chosen: int) -> int:
     """Take one gene out of a list of so many; the others keep their order."""
     gene = int(group[chosen])
-    # through two views, because then the loop is compiled to a move of memory
-    rest, moved = group[chosen + 1 : size], group[chosen : size - 1]
-    for i in range(len(rest)):
-        moved[i] = rest[i]
+    # unsigned, so that no index can be one from the end, and many are moved at once
+    for i in range(np.uint64(chosen), np.uint64(size - 1)):
+        group[i] = group[i + np.uint64(1)]
     return gene
 
 

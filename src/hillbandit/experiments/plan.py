@@ -8,7 +8,7 @@ matter when or where a run is made, and 30 repeats are the first 30 of 100.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -200,13 +200,13 @@ def make_plan(options: Options) -> Plan:
     resamples = _chosen(options.resamples, RESAMPLES)
     if {"royal-road", "noisy-royal-road"} & set(names):
         _check_blocks(blocks, road_n)
-    makers = {
+    makers: dict[str, Callable[[], Iterable[Cell]]] = {
         "onemax": lambda: _grid("onemax", (0.0,), (1,), (1,), onemax_n),
         "noisy-onemax": lambda: _grid("onemax", (1.0,), resamples, (1,), noisy_n),
         "royal-road": lambda: _grid("royal_road", (0.0,), (1,), blocks, road_n),
         "noisy-royal-road": lambda: _noisy_royal_road(options, blocks, road_n),
         "readings": _readings,
-        "endings": _endings,
+        "endings": lambda: _endings((1, 5) if quick else (1, 2, 5, 10)),
         "theory": lambda: (),
     }
     cells = {name: tuple(makers[name]()) for name in names}
@@ -239,8 +239,8 @@ def _check_blocks(blocks: Sequence[int], road_n: Sequence[int]) -> None:
         for block in blocks:
             if n % block:
                 raise Refused(
-                    f"A Royal Road of {n} bits has no blocks of {block}, which does not divide {n}: "
-                    "choose others with --n and --blocks, or leave Royal Road out with --only."
+                    f"A Royal Road of {n} bits has no blocks of {block}: {block} does not divide "
+                    f"{n}. Choose others with --n and --blocks, or leave it out with --only."
                 )
 
 
@@ -306,8 +306,8 @@ def _readings() -> Iterable[Cell]:
             yield Cell(**{**cell.as_dict(), "reading": reading, "k": k, "checkpoints": ()})
 
 
-def _endings() -> Iterable[Cell]:
+def _endings(resamples: Sequence[int]) -> Iterable[Cell]:
     for n, checkpoints in CHECKPOINTS.items():
         for algorithm in ALGORITHMS:
-            for r in (1, 2, 5, 10):
+            for r in resamples:
                 yield Cell("onemax", algorithm, 1.0, r, 1, n, checkpoints=checkpoints)

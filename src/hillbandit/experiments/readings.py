@@ -94,7 +94,7 @@ def printed(
     if counts[value] == 0:
         return np.inf
     best = max(sums[0] / max(counts[0], 1.0), sums[1] / max(counts[1], 1.0))
-    return -best + math.sqrt(0.5) * math.sqrt(math.log(tries) / counts[value])
+    return float(-best + math.sqrt(0.5) * math.sqrt(math.log(tries) / counts[value]))
 
 
 @compiled

@@ -70,10 +70,26 @@ def first_hit(cell: Cell, seed: int) -> Record:
         tries = np.ones(cell.n, dtype=np.int64)
         if sd:
             outcome = kernels.bandit_noisy(rng, noise, genome, tries, block, sd, r, k, cell.budget)
-        else:
-            outcome = kernels.bandit_noise_free(rng, genome, tries, block, k, cell.budget)
-    evaluations, solved = outcome
-    return [int(evaluations), int(solved)]
+            return [int(outcome[0]), int(outcome[1]), busiest_tenth(tries - 1)]
+        outcome = kernels.bandit_noise_free(rng, genome, tries, block, k, cell.budget)
+    return [int(outcome[0]), int(outcome[1])]
+
+
+def busiest_tenth(mutations: NDArray[np.int64]) -> int:
+    """Give the share of the mutations that the busiest tenth of the genes had, in 1/1000.
+
+    Example:
+        >>> import numpy as np
+        >>> from hillbandit.experiments.simulation import busiest_tenth
+        >>> busiest_tenth(np.array([1, 1, 1, 1, 1, 11, 1, 1, 1, 1]))
+        550
+
+    Args:
+        mutations: How often each gene was mutated.
+    """
+    total = int(mutations.sum())
+    tenth = -(-len(mutations) // 10)
+    return 1000 * int(np.sort(mutations)[-tenth:].sum()) // total if total else 0
 
 
 def compile_kernels() -> None:
