@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -91,8 +92,8 @@ def reproduce(
                 quick=quick,
             )
         )
-        with progress_for(console) as progress:
-            report = run(plan, out, connect(workers, dask), progress, sys.argv)
+        with closing(connect(workers, dask)) as engine, progress_for(console) as progress:
+            report = run(plan, out, engine, progress, sys.argv)
     except Refused as refused:
         _refuse(str(refused))
     except KeyboardInterrupt:

@@ -141,7 +141,7 @@ def _close_to_n(results: Results) -> tuple[str, str]:
     verdict = HOLDS if max(abs(ratio - 1) for ratio in ratios) < 0.02 else FAILS
     return verdict, (
         f"Evaluations over n: {_span(ratios, '.3f')}. The exact expectation is n + 2^-n: every bit "
-        "is tried once, in random order, and a start of its own is half right."
+        "is tried once, in random order."
     )
 
 

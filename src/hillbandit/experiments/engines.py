@@ -15,6 +15,7 @@ from hillbandit._version import __version__
 from hillbandit.experiments.plan import Refused, Task
 from hillbandit.experiments.simulation import Record, compile_kernels, run_task
 
+PROTOCOLS = ("tcp", "tls", "ws", "wss", "ucx")
 AHEAD = 2
 """Tasks that wait ready for each worker, so that none waits for us."""
 
@@ -27,6 +28,9 @@ class Engine(Protocol):
 
     def results(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, list[Record]]]:
         """Run all tasks, and yield each with its runs as soon as it is finished."""
+
+    def close(self) -> None:
+        """Let go of the workers."""
 
 
 class Processes:
@@ -80,6 +84,9 @@ class Processes:
             for process in list((pool._processes or {}).values()) if running else ():
                 process.terminate()
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def close(self) -> None:
+        """Do nothing: the processes end with their tasks."""
 
 
 def connect(workers: int | None = None, dask: str | None = None) -> Engine:
@@ -135,6 +142,11 @@ class DaskCluster:
             raise Refused(
                 'A Dask cluster needs the dask extra: pip install "hillbandit[dask]"'
             ) from None
+        protocol, given, _ = address.partition("://")
+        if given and protocol not in PROTOCOLS:
+            raise Refused(
+                f"{address} is no address of a Dask scheduler; one looks like tcp://10.0.0.5:8786."
+            )
         try:
             self._client = Client(address, timeout=timeout, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
@@ -174,24 +186,25 @@ class DaskCluster:
             self._client.submit(_run_named, task, pure=False)
             for _, task in zip(range(AHEAD * self.workers), waiting, strict=False)
         ]
-        queue = as_completed(first)
-        try:
-            for future in queue:
-                try:
-                    task, records = future.result()
-                except Exception as error:
-                    # a lost worker, a closed connection: whatever it is, nothing here mends it
-                    raise Refused(
-                        f"The Dask cluster failed ({type(error).__name__}: {error}); run the "
-                        "command again to go on where it was."
-                    ) from None
-                future.release()
-                following = next(waiting, None)
-                if following is not None:
-                    queue.add(self._client.submit(_run_named, following, pure=False))
-                yield task, records
-        finally:
-            self._client.close()
+        queue = as_completed(first, loop=self._client.loop)
+        for future in queue:
+            try:
+                task, records = future.result()
+            except Exception as error:
+                # a lost worker, a closed connection: whatever it is, nothing here mends it
+                raise Refused(
+                    f"The Dask cluster failed ({type(error).__name__}: {error}); run the command "
+                    "again to go on where it was."
+                ) from None
+            future.release()
+            following = next(waiting, None)
+            if following is not None:
+                queue.add(self._client.submit(_run_named, following, pure=False))
+            yield task, records
+
+    def close(self) -> None:
+        """Leave the cluster; it goes on without us."""
+        self._client.close()
 
 
 def _version() -> str:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from hillbandit import theory
 from hillbandit.experiments.plan import Cell
@@ -31,7 +32,7 @@ from hillbandit.experiments.tables import write_whole
 
 ALGORITHM_COLOURS = {"rmhc": "#0072B2", "bandit_rmhc": "#D55E00"}
 ALGORITHM_NAMES = {"rmhc": "RMHC", "bandit_rmhc": "Bandit RMHC"}
-PLACES = {1: 0.0, 2: 0.22, 3: 0.42, 4: 0.6, 5: 0.76, 10: 0.95}
+PLACES = {1: 0.0, 2: 0.22, 3: 0.4, 4: 0.56, 5: 0.72, 10: 0.88}
 """Where on their colour scale the paper's numbers of resamples stand."""
 MARKERS = "osD^vP*X"
 STYLE: dict[Any, Any] = {
@@ -48,6 +49,7 @@ STYLE: dict[Any, Any] = {
 }
 
 Draw = Callable[[Results], Figure]
+_PLAIN = FuncFormatter(lambda x, _: f"{x:g}")
 
 
 def resamples_colour(r: int) -> str:
@@ -146,25 +148,32 @@ def _series(
         [value / (n if per_gene else 1) for n, value in shown],
         linestyle="none",
         marker="x",
-        color="black",
-        markersize=5,
-        markeredgewidth=0.9,
+        color=_darker(colour),
+        markersize=5.5,
+        markeredgewidth=1.1,
         zorder=4,
     )
     return bool(solved or shown)
+
+
+def _darker(colour: str) -> tuple[float, ...]:
+    """Give the shade in which the published points of a series are drawn."""
+    return tuple(0.45 * part for part in mpl.colors.to_rgb(colour))
 
 
 def _axes(axes: Axes, title: str, per_gene: bool, log: bool, sizes: Sequence[int]) -> None:
     axes.set_title(title, loc="left")
     axes.set_xlabel("n (bits)")
     axes.set_ylabel("evaluations / n" if per_gene else "evaluations")
+    # an axis of logarithms needs something on it
+    log = log and any(np.size(line.get_xdata()) for line in axes.lines)
     if log:
         axes.set_yscale("log")
     if max(sizes) >= 8 * min(sizes) and len(sizes) <= 8:
         axes.set_xscale("log", base=2)
         axes.xaxis.set_major_locator(FixedLocator(sorted(set(sizes))))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+        axes.xaxis.set_major_formatter(_PLAIN)
     else:
         axes.set_xlim(left=0)
     if not log:
@@ -384,6 +393,7 @@ def endings(results: Results, quality: bool) -> Figure:
                     y = [100 * look[column_name] for look in looks]
                 axes.plot(cell.checkpoints, y, style, color=colour, marker=marker, markersize=4)
             axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(_PLAIN)
             axes.set_title(
                 f"{ALGORITHM_NAMES[algorithm]}, n = {n}, r = {r}", fontsize=9, loc="left"
             )
@@ -407,7 +417,7 @@ def theory_figure(results: Results) -> Figure:
     """Draw the exact expectations over the measured points."""
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    sizes = [10, *range(25, 1001, 25)]
+    sizes = [*range(10, 60, 5), *range(60, 150, 10), *range(150, 1001, 25)]
     exact = {"rmhc": theory.rmhc_onemax, "bandit_rmhc": theory.bandit_onemax}
     for algorithm, colour in ALGORITHM_COLOURS.items():
         expected = [exact[algorithm](n) / n for n in sizes]
@@ -422,7 +432,8 @@ def theory_figure(results: Results) -> Figure:
         cells = _of(results, "noisy-onemax", algorithm="rmhc", resamples=r)
         _points(middle, results, cells, resamples_colour(r), marker)
     middle.axhline(1000, color="#999999", linewidth=0.8, linestyle="--")
-    middle.text(1000, 1050, "budget", ha="right", va="bottom", color="#666666", fontsize=8)
+    middle.text(10, 1050, "budget", ha="left", va="bottom", color="#666666", fontsize=8)
+    middle.set_xscale("log")
     middle.set_yscale("log")
     middle.set_title("RMHC with noise N(0,1)", loc="left")
     for axes in (left, middle):
@@ -434,7 +445,11 @@ def theory_figure(results: Results) -> Figure:
     right.set_ylim(bottom=0)
     for axes in (left, middle, right):
         axes.set_xlabel("n (bits)")
-        axes.set_xlim(0, 1020)
+    left.set_xlim(0, 1020)
+    right.set_xlim(0, 1020)
+    middle.xaxis.set_major_formatter(_PLAIN)
+    right.yaxis.set_major_locator(MaxNLocator(integer=True))
+    left.set_ylim(bottom=0)
     handles = [_handle(ALGORITHM_NAMES[a], c, "none") for a, c in ALGORITHM_COLOURS.items()]
     handles += [
         _handle(f"r = {r}", resamples_colour(r), marker)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hillbandit.experiments.kernels import Outcome, compiled
 
 PUBLISHED, PRINTED, ONE_WAY, OWN_LOGARITHM = range(4)
-"""The readings, in the order of `plan.READINGS`."""
+"""The readings, in the order of `plan.READINGS`. The last one has ln(n_i + 1) for ln(T + 1)."""
 
 
 @compiled
@@ -51,7 +51,7 @@ def bandit_reading(
                 urgency[i] = printed(sums[i], counts[i], tries[i], genome[i])
             else:
                 if reading == OWN_LOGARITHM:
-                    growth = math.sqrt(math.log(tries[i]))
+                    growth = math.sqrt(math.log(tries[i] + 1))
                 best = max(sums[i, 0], sums[i, 1])
                 urgency[i] = -best / tries[i] + k / math.sqrt(tries[i]) * growth
         gene = one_of_the_highest(urgency, rng)

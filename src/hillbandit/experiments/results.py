@@ -26,6 +26,8 @@ class Results:
     records: dict[Cell, list[Record]]
     summaries: dict[Cell, Summary] = field(default_factory=dict)
     """Of all cells whose runs end with the first hit."""
+    again: dict[Cell, Summary] = field(default_factory=dict)
+    """Further runs, with seeds of their own, of cells far from the published mean."""
 
 
 def paper_cells(plan: Plan) -> list[Cell]:

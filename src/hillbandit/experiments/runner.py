@@ -18,12 +18,14 @@ from hillbandit.experiments.engines import Engine
 from hillbandit.experiments.journal import Journal, code_digest
 from hillbandit.experiments.plan import NAMES, Cell, Plan, Refused, Task
 from hillbandit.experiments.results import Results
-from hillbandit.experiments.simulation import compile_kernels
-from hillbandit.experiments.statistics import published_results, summarise
+from hillbandit.experiments.simulation import Record, compile_kernels
+from hillbandit.experiments.statistics import FAR, Summary, compare, published_results, summarise
 from hillbandit.experiments.tables import write_tables, write_text
 
 PART = 1.0
 """A task is cut to about so many seconds of one core."""
+AGAIN = 11
+"""A cell far from the published mean is run so many times as often, to tell chance from cause."""
 
 
 class Progress(Protocol):
@@ -68,8 +70,15 @@ def reproduce(
     out = Path(folder)
     try:
         with Journal(out, plan.seed) as journal:
-            made = run_missing(plan, journal, engine, progress)
+            runs = dict.fromkeys(plan.distinct, plan.repeats)
+            made = run_missing(runs, plan.seed, journal, engine, progress)
             results = collect(plan, journal)
+            doubtful = dict.fromkeys(far_cells(results), AGAIN * plan.repeats)
+            made += run_missing(doubtful, plan.seed, journal, engine, progress)
+            results.again.update(
+                (cell, summary(journal.records(cell, count)[plan.repeats :]))
+                for cell, count in doubtful.items()
+            )
         progress.say("Writing tables, figures and the report")
         write_tables(results, out)
         facts = manifest(plan, engine, command, began, time.monotonic() - clock, made)
@@ -82,17 +91,21 @@ def reproduce(
         ) from None
 
 
-def run_missing(plan: Plan, journal: Journal, engine: Engine, progress: Progress) -> int:
-    """Run what the journal does not hold yet, the longest tasks first.
+def run_missing(
+    runs: dict[Cell, int], seed: int, journal: Journal, engine: Engine, progress: Progress
+) -> int:
+    """Run what the journal does not hold yet of so many runs of each cell, long tasks first.
 
     Returns:
         How many runs were made.
     """
-    tasks = missing_tasks(plan, journal)
-    work = {task: task.runs * expected_seconds(task.cell) for task in tasks}
-    total = sum(plan.repeats * expected_seconds(cell) for cell in plan.distinct)
+    tasks = [
+        task for cell, count in runs.items() for task in missing_tasks(cell, count, seed, journal)
+    ]
     if not tasks:
         return 0
+    work = {task: task.runs * expected_seconds(task.cell) for task in tasks}
+    total = sum(count * expected_seconds(cell) for cell, count in runs.items())
     progress.say("Compiling the kernels (some seconds, the first time only)")
     compile_kernels()
     progress.begin(total, total - sum(work.values()))
@@ -104,18 +117,17 @@ def run_missing(plan: Plan, journal: Journal, engine: Engine, progress: Progress
     return sum(task.runs for task in tasks)
 
 
-def missing_tasks(plan: Plan, journal: Journal) -> list[Task]:
-    """Cut the runs that the journal does not hold into tasks."""
+def missing_tasks(cell: Cell, count: int, seed: int, journal: Journal) -> list[Task]:
+    """Cut those of so many runs of a cell that the journal does not hold into tasks."""
     tasks = []
-    for cell in plan.distinct:
-        at_most = max(1, int(PART / expected_seconds(cell)))
-        run: list[int] = []
-        for number in [*journal.missing(cell, plan.repeats), None]:
-            if run and (number is None or number != run[-1] + 1 or len(run) == at_most):
-                tasks.append(Task(cell, run[0], len(run), plan.seed))
-                run = []
-            if number is not None:
-                run.append(number)
+    at_most = max(1, int(PART / expected_seconds(cell)))
+    run: list[int] = []
+    for number in [*journal.missing(cell, count), None]:
+        if run and (number is None or number != run[-1] + 1 or len(run) == at_most):
+            tasks.append(Task(cell, run[0], len(run), seed))
+            run = []
+        if number is not None:
+            run.append(number)
     return tasks
 
 
@@ -143,12 +155,22 @@ def expected_seconds(cell: Cell) -> float:
 def collect(plan: Plan, journal: Journal) -> Results:
     """Take the runs of a plan from the journal and summarise them."""
     records = {cell: journal.records(cell, plan.repeats) for cell in plan.distinct}
-    summaries = {
-        cell: summarise([run[0] for run in runs], [run[1] for run in runs])
-        for cell, runs in records.items()
-        if not cell.checkpoints
-    }
+    summaries = {cell: summary(runs) for cell, runs in records.items() if not cell.checkpoints}
     return Results(plan, records, summaries)
+
+
+def summary(runs: Sequence[Record]) -> Summary:
+    """Summarise runs that end with the first hit."""
+    return summarise([run[0] for run in runs], [run[1] for run in runs])
+
+
+def far_cells(results: Results) -> list[Cell]:
+    """List the cells that are to be looked at again: ours is far from the published mean."""
+    return [
+        row.published.cell
+        for row in compare(results.summaries)
+        if row.complete and row.z is not None and abs(row.z) > FAR
+    ]
 
 
 def manifest(
