@@ -211,6 +211,7 @@ def bandit_noise_free(
     urgency = np.empty(n)
     size, until = 0, 0
     top_rescue, top_width = 0.0, k
+    last_tries, last_credit, new_rescue, new_width = 1, 0.0, 0.0, k
     uniform, drawn = np.empty(BATCH), BATCH
     evaluations = 1
     while left and evaluations < budget:
@@ -232,18 +233,21 @@ def bandit_noise_free(
             genome[gene] = 1 - value
             zeros[at] = missing + 2 * value - 1
         else:
-            # either way the value 1 gains what the block is worth
+            # either way the value 1 gains what the block is worth, so S_i(1) is never negative
             credit[gene] += block
             if missing:
                 genome[gene] = 1
                 zeros[at] = 0
                 left -= 1
         tries[gene] += 1
-        rescue[gene] = -abs(credit[gene]) / tries[gene]
-        width[gene] = k / math.sqrt(tries[gene])
+        # genes of a group mostly move to one line together: divide and take roots once for all
+        if tries[gene] != last_tries or credit[gene] != last_credit:
+            last_tries, last_credit = tries[gene], credit[gene]
+            new_rescue, new_width = -last_credit / last_tries, k / math.sqrt(last_tries)
+        rescue[gene], width[gene] = new_rescue, new_width
         # The gene's line is now flatter than that of the group. If it is below it already at
         # c = 0.8 (c is 0.83 at T = 1), it stays below.
-        lead = (top_rescue - rescue[gene]) + 0.8 * (top_width - width[gene])
+        lead = (top_rescue - new_rescue) + 0.8 * (top_width - new_width)
         if lead <= MARGIN * (1.0 - top_rescue):
             until = 0
     return evaluations, left == 0
