@@ -50,7 +50,7 @@ def test_under_noise_the_interval_is_turned_round_with_the_sign() -> None:
     )
 
 
-@pytest.mark.parametrize("optimizer", ["rmhc", hb.RMHC, hb.RMHC(SPACE, duplicates="avoid", seed=5)])
+@pytest.mark.parametrize("optimizer", ["rmhc", hb.RMHC, hb.RMHC(SPACE, duplicates="reuse", seed=5)])
 def test_the_optimiser_is_a_name_a_class_or_an_instance(optimizer: Any) -> None:
     seed = None if isinstance(optimizer, hb.Optimizer) else 5
     result = hb.maximize(bowl, SPACE, budget=20, optimizer=optimizer, seed=seed)
@@ -257,9 +257,10 @@ def test_the_history_turns_into_columns_without_a_loop() -> None:
 
 
 def test_the_result_is_readable() -> None:
-    text = repr(hb.minimize(bowl, SPACE, budget=150, seed=1))
+    result = hb.minimize(bowl, SPACE, budget=150, seed=1)
+    text = repr(result)
     assert text.splitlines() == [
-        "Result after 150 evaluations (stopped: budget; seed 1)",
+        f"Result after 150 evaluations (stopped: budget; seed 1; {result.reused} reused)",
         "  recommended    x=2, y=-1, name='b': mean 0, from 1 evaluation",
         f"  best observed  x=2, y=-1, name='b': 0 in trial {text.split()[-1]}",
     ]

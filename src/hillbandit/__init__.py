@@ -4,7 +4,7 @@ from hillbandit import problems
 from hillbandit._version import __version__
 from hillbandit.optimizers import RMHC, BanditRMHC, Exhausted, OnePlusOneEA, Optimizer
 from hillbandit.space import Space
-from hillbandit.study import Progress, maximize, minimize
+from hillbandit.study import Progress, Study, StudyError, maximize, minimize
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "Recommendation",
     "Result",
     "Space",
+    "Study",
+    "StudyError",
     "Trial",
     "__version__",
     "maximize",

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from hillbandit.study import Progress
+    from hillbandit.loop import Progress
 
 SECONDS_BETWEEN_LOOKS = 0.25
 """How often the recommendation is looked up for display: it costs a pass over the evaluations."""

@@ -1,54 +1,315 @@
-"""The loop: budget, callbacks, progress, and a stated reason for stopping."""
+"""A study: one search, kept in a file if it has one, and the calls that run it."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import logging
-import math
-import time
+import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
-from hillbandit.optimizers import Exhausted, Optimizer, find
-from hillbandit.optimizers.base import checked_value
+from hillbandit._version import __version__
+from hillbandit.confirm import confirmed
+from hillbandit.evaluators import Evaluator, InProcess, OnExecutor, Workers
+from hillbandit.ledger import Ledger
+from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
+from hillbandit.optimizers import Optimizer, find
 from hillbandit.progress import ProgressBar
-from hillbandit.space import Config, Space
-from hillbandit.trial import History, Observation, Recommendation, Result, Trial
+from hillbandit.space import Config, Predicate, Space
+from hillbandit.store import Store, StudyError
+from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
+
+__all__ = ["Callback", "Progress", "Study", "StudyError", "maximize", "minimize"]
 
 log = logging.getLogger("hillbandit")
 
 Objective = Callable[..., Any]
+PathLike = str | os.PathLike[str]
 
+DEFAULT_NAME = "study"
+DEFAULT_OPTIMIZER = "bandit_rmhc"
 NEVER_BY_PATIENCE = 10**18
 """A `restart_after` that restarts only where every neighbour is known."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Progress:
-    """What a callback is given after each evaluation, in the user's own sign."""
+class Study:
+    """One search with its optimiser and its journal; `Study.open` makes or continues one.
 
-    observation: Observation
-    """The evaluation just told."""
-    evaluations: int
-    """Evaluations in this run so far."""
-    budget: int | None
-    seconds: float
-    """Time since the run began."""
-    optimizer: Optimizer
-    """The optimiser itself, which always maximises: its values have the opposite sign under
-    `minimize`."""
-    maximizing: bool = field(repr=False)
+    Example:
+        >>> import tempfile, hillbandit as hb
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = f"{folder.name}/tuning.db"
+        >>> problem = hb.problems.OneMax(8)
+        >>> with hb.Study.open(path, problem.space, seed=1) as study:
+        ...     result = study.run(problem, budget=5)  # the power fails here
+        >>> with hb.Study.open(path, problem.space) as study:
+        ...     result = study.run(problem, budget=12)
+        >>> result.evaluations, result.recommended.mean
+        (12, 8.0)
+        >>> folder.cleanup()
+
+    Args:
+        ledger: The optimiser and its journal.
+        name: The study's name.
+    """
+
+    def __init__(self, ledger: Ledger, name: str = DEFAULT_NAME) -> None:
+        self._ledger = ledger
+        self.name = name
+
+    @classmethod
+    def open(
+        cls,
+        path: PathLike,
+        space: Space | None = None,
+        *,
+        name: str = DEFAULT_NAME,
+        maximizing: bool | None = None,
+        optimizer: str | type[Optimizer] | None = None,
+        noisy: bool | None = None,
+        seed: int | None = None,
+        valid: Predicate | None = None,
+        read_only: bool = False,
+        **options: Any,
+    ) -> Study:
+        """Open a study in a file to go on with it, or begin a new one.
+
+        What is said here of a study that exists already must be what it was begun with; what is
+        left out is taken from the file.
+
+        Args:
+            path: The file; several studies can live in one.
+            space: What is searched; needed to begin a study, and where there is a predicate.
+            name: The study's name in the file.
+            maximizing: Whether greater is better; True for a new study when None.
+            optimizer: A registered name or a class; "bandit_rmhc" for a new study when None.
+            noisy: As in `maximize`.
+            seed: As in `maximize`.
+            valid: The space's predicate, where the space itself is read from the file.
+            read_only: Open it only to look, also while another process writes it.
+            options: Arguments for the optimiser's constructor.
+
+        Raises:
+            StudyError: If the file is no study file, is damaged, of another version, or does not
+                fit what is said of it; if another process is writing the study; or if it does not
+                exist and there is no space to begin it with.
+        """
+        store = Store(path, read_only=read_only)
+        try:
+            found = store.find(name)
+            if found is None and (read_only or space is None):
+                others = ", ".join(map(repr, store.names())) or "none"
+                raise StudyError(
+                    f"There is no study {name!r} in {path} (it has {others}), and no space to "
+                    "begin it with."
+                )
+            if found is None and space is not None:
+                fresh = make_optimizer(
+                    optimizer or DEFAULT_OPTIMIZER, space, bool(noisy), seed, options
+                )
+                upwards = maximizing is not False
+                identity = store.create(name, _definition(fresh, upwards))
+                store.lock(identity, name)
+                ledger = Ledger(fresh, maximizing=upwards, store=store, study=identity)
+                return cls(ledger, name)
+            identity, definition = found or (0, {})
+            if not read_only:
+                store.lock(identity, name)
+            stored = _stored_space(definition, space, valid, reading=read_only)
+            fresh = _stored_optimizer(definition, stored)
+            said = {"maximizing": maximizing, "noisy": noisy, "seed": seed} | options
+            said["optimizer"] = optimizer if isinstance(optimizer, str | None) else optimizer.name
+            _require_agreement(name, definition, said)
+            return cls(
+                Ledger.reopened(
+                    fresh, maximizing=definition["maximizing"], store=store, study=identity
+                ),
+                name,
+            )
+        except BaseException:
+            store.close()
+            raise
+
+    def run(
+        self,
+        objective: Objective,
+        budget: int | None = None,
+        *,
+        timeout: float | None = None,
+        target: float | None = None,
+        callbacks: Sequence[Callback] = (),
+        known: Iterable[tuple[Config, float]] = (),
+        workers: int | None = None,
+        executor: Any = None,
+        trial_timeout: float | None = None,
+        retries: int = 0,
+        max_failures: int | None = None,
+        on_failure: OnFailure | None = None,
+        confirm: float | None = None,
+        progress: bool | None = None,
+    ) -> Result:
+        """Evaluate until the study has `budget` evaluations, or another reason to stop.
+
+        Args:
+            objective: As in `maximize`, like everything below.
+            budget: The number of evaluations of the study, earlier runs included.
+            timeout: As in `maximize`.
+            target: As in `maximize`.
+            callbacks: As in `maximize`.
+            known: As in `maximize`; a study that has begun ignores it.
+            workers: As in `maximize`.
+            executor: As in `maximize`.
+            trial_timeout: As in `maximize`.
+            retries: As in `maximize`.
+            max_failures: As in `maximize`.
+            on_failure: As in `maximize`; "record" is the default of a study in a file.
+            confirm: As in `maximize`.
+            progress: As in `maximize`.
+
+        Raises:
+            StudyError: If the journal cannot be written, or no evaluation has succeeded.
+            TypeError: If an argument is of the wrong type.
+            ValueError: If an argument is out of range.
+            Exception: Whatever the objective raises, where failures are not recorded.
+        """
+        if not callable(objective):
+            raise TypeError(f"The objective must be a function, not {type(objective).__name__}.")
+        ledger = self._ledger
+        if ledger.store is not None and ledger.store.read_only:
+            raise StudyError(f"The study {self.name!r} is open to read only.")
+        if on_failure is None:
+            wanted = retries or max_failures is not None
+            parallel = workers is not None or executor is not None or trial_timeout is not None
+            on_failure = "record" if ledger.store is not None or wanted or parallel else "raise"
+        limits = Limits(budget, timeout, target, retries, max_failures, on_failure, confirm)
+        evaluator = _evaluator(objective, workers, executor, trial_timeout)
+        log.info(
+            "%s on %r, seed %d", type(self.optimizer).__name__, self.space, self.optimizer.seed
+        )
+        try:
+            if not self.optimizer.evaluations and not self.optimizer.outstanding:
+                for config, value in known:
+                    ledger.observe(config, value)
+            with ProgressBar(progress, limits.budget, limits.timeout) as bar:
+                reason = Loop(ledger, evaluator, objective, limits, callbacks, bar).run()
+        finally:
+            evaluator.close()
+        result = self.result(reason, limits.reserved)
+        log.info("stopped: %s; recommended %s", result.stopped_because, result.recommended)
+        return result
+
+    def result(self, reason: str = "", reserved: int = 0) -> Result:
+        """Give what the study has found so far.
+
+        Args:
+            reason: Why it stopped.
+            reserved: The evaluations that were kept for confirmation.
+
+        Raises:
+            ValueError: If nothing has been evaluated yet.
+        """
+        ledger = self._ledger
+        recommended, is_confirmed = self.optimizer.recommend(), False
+        if ledger.books.confirmation is not None:
+            fresh = confirmed(self.optimizer, ledger.books.confirmation, reserved)
+            if fresh is not None:
+                recommended, is_confirmed = fresh, True
+        best = self.optimizer.best_observed
+        return Result(
+            recommended=recommended if self.maximizing else recommended.negated(),
+            best_observed=best if self.maximizing else best.negated(),
+            evaluations=ledger.books.told,
+            stopped_because=reason,
+            history=ledger.history(),
+            seed=self.optimizer.seed,
+            failures=ledger.books.failed,
+            reused=getattr(self.optimizer, "reused", 0),
+            confirmed=is_confirmed,
+        )
+
+    # --- looking --------------------------------------------------------------------------------
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimiser, which always maximises."""
+        return self._ledger.optimizer
+
+    @property
+    def space(self) -> Space:
+        """What is searched."""
+        return self.optimizer.space
+
+    @property
+    def maximizing(self) -> bool:
+        """Whether greater is better."""
+        return self._ledger.maximizing
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations told so far."""
+        return self._ledger.books.told
+
+    @property
+    def failures(self) -> int:
+        """Evaluations that failed so far."""
+        return self._ledger.books.failed
+
+    @property
+    def outstanding(self) -> list[Trial]:
+        """Trials that were asked for and have not ended."""
+        return self.optimizer.outstanding
 
     def recommend(self) -> Recommendation:
-        """Give the recommendation so far."""
+        """Give the recommendation so far, in the user's own sign."""
         recommendation = self.optimizer.recommend()
         return recommendation if self.maximizing else recommendation.negated()
 
+    def leaders(self, count: int) -> list[Recommendation]:
+        """Give the leading configurations, the best first, in the user's own sign."""
+        leaders = self.optimizer.leaders(count)
+        return leaders if self.maximizing else [leader.negated() for leader in leaders]
 
-Callback = Callable[[Progress], Any]
+    @property
+    def best_observed(self) -> Observation:
+        """The best single value, in the user's own sign."""
+        best = self.optimizer.best_observed
+        return best if self.maximizing else best.negated()
+
+    def explain(self) -> list[GeneReport]:
+        """Report on every gene, as the optimiser sees it."""
+        return self.optimizer.explain()
+
+    def history(self) -> History:
+        """Give all evaluations, in the order in which they were told."""
+        return self._ledger.history()
+
+    def close(self) -> None:
+        """Close the file; the study can be opened again, by others too."""
+        store = self._ledger.store
+        if store is not None:
+            if not store.read_only:
+                self._ledger.flush()
+                self._ledger.save_snapshot()
+            store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, StudyError) and self._ledger.store is not None:
+            self._ledger.store.close()  # the file may be what failed: leave it as it is
+        else:
+            self.close()
 
 
 def maximize(
@@ -56,13 +317,22 @@ def maximize(
     space: Space,
     budget: int | None = None,
     *,
-    optimizer: str | type[Optimizer] | Optimizer = "bandit_rmhc",
+    optimizer: str | type[Optimizer] | Optimizer = DEFAULT_OPTIMIZER,
     noisy: bool = False,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
     callbacks: Sequence[Callback] = (),
     known: Iterable[tuple[Config, float]] = (),
+    workers: int | None = None,
+    executor: Any = None,
+    trial_timeout: float | None = None,
+    retries: int = 0,
+    max_failures: int | None = None,
+    on_failure: OnFailure | None = None,
+    confirm: float | None = None,
+    study: PathLike | None = None,
+    study_name: str = DEFAULT_NAME,
     progress: bool | None = None,
     **options: Any,
 ) -> Result:
@@ -92,11 +362,27 @@ def maximize(
         callbacks: Each is called with a `Progress` after each evaluation; one that returns True
             stops the run.
         known: Configurations evaluated earlier with their values. They cost no budget.
+        workers: Evaluate in so many processes of our own at a time (threads, if the objective is an
+            external program); with `executor`, how many evaluations it is given at a time.
+        executor: Evaluate on this: anything with `submit` that returns futures with `done` and
+            `result`, such as a concurrent.futures.Executor or a Dask client.
+        trial_timeout: Stop an evaluation that takes longer, in seconds; it then has failed. Without
+            `workers` one process is used. A foreign executor's work cannot be stopped.
+        retries: How often a failed evaluation is tried again before it is dropped.
+        max_failures: Stop when more evaluations than this have failed. However many are allowed,
+            10 in a row, or twice as many as run at once, are the end.
+        on_failure: "raise" what the objective raises, or "record" it and go on. "record" is the
+            default with a study, workers, an executor, retries or max_failures.
+        confirm: Keep this share of the budget for evaluating the leading candidates afresh against
+            each other (see `hillbandit.confirm`); the interval then comes from these alone.
+        study: A file that keeps every evaluation. Called again with the same file, it goes on
+            where it was, whatever stopped it; the budget includes what is there.
+        study_name: The study's name in that file.
         progress: Show a progress bar. By default only if Rich is installed and the output is a
             terminal.
         options: Arguments for the optimiser's constructor, such as `resamples=3`. Unless they say
             otherwise, fitness differences are put on a learned scale (`scale="auto"`); and
-            noise-free, nothing is evaluated twice (`duplicates="avoid"`), and a climber whose
+            noise-free, nothing is evaluated twice (`duplicates="reuse"`), and a climber whose
             every neighbour is known restarts at random.
 
     Returns:
@@ -105,19 +391,14 @@ def maximize(
 
     Raises:
         TypeError: If an argument is of the wrong type, or an option is unknown to the optimiser.
-        ValueError: If there is neither budget nor timeout, one of them is not positive, or no
+        ValueError: If there is neither budget nor timeout, an argument is out of range, or no
             configuration is valid.
-        Exception: Whatever the objective raises, with a note that names the configuration.
+        StudyError: If the study's file does not fit or cannot be written, or no evaluation has
+            succeeded.
+        Exception: Whatever the objective raises, with a note that names the configuration, where
+            failures are not recorded.
     """
-    return _run(
-        objective,
-        _make_optimizer(optimizer, space, noisy, seed, options),
-        _Limits(budget, timeout, target),
-        callbacks=callbacks,
-        known=known,
-        progress=progress,
-        maximizing=True,
-    )
+    return _optimize(True, **locals())
 
 
 def minimize(
@@ -125,17 +406,28 @@ def minimize(
     space: Space,
     budget: int | None = None,
     *,
-    optimizer: str | type[Optimizer] | Optimizer = "bandit_rmhc",
+    optimizer: str | type[Optimizer] | Optimizer = DEFAULT_OPTIMIZER,
     noisy: bool = False,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
     callbacks: Sequence[Callback] = (),
     known: Iterable[tuple[Config, float]] = (),
+    workers: int | None = None,
+    executor: Any = None,
+    trial_timeout: float | None = None,
+    retries: int = 0,
+    max_failures: int | None = None,
+    on_failure: OnFailure | None = None,
+    confirm: float | None = None,
+    study: PathLike | None = None,
+    study_name: str = DEFAULT_NAME,
     progress: bool | None = None,
     **options: Any,
 ) -> Result:
     """Find the configuration with the least value, within a budget of evaluations.
+
+    All arguments are those of `maximize`, and all values are in the objective's own sign.
 
     Example:
         >>> import hillbandit as hb
@@ -144,68 +436,57 @@ def minimize(
         >>> result.recommended.config, result.recommended.mean
         ({'x': 0, 'y': 0}, 0.0)
 
-    Args:
-        objective: As in `maximize`.
-        space: As in `maximize`.
-        budget: As in `maximize`.
-        optimizer: As in `maximize`.
-        noisy: As in `maximize`.
-        seed: As in `maximize`.
-        timeout: As in `maximize`.
-        target: As in `maximize`, reached from above.
-        callbacks: As in `maximize`; their values are the objective's.
-        known: As in `maximize`; the values are the objective's.
-        progress: As in `maximize`.
-        options: As in `maximize`.
-
-    Returns:
-        As `maximize`, with all values in the objective's own sign.
-
     Raises:
         TypeError: As `maximize`.
         ValueError: As `maximize`.
+        StudyError: As `maximize`.
         Exception: As `maximize`.
     """
-    return _run(
-        objective,
-        _make_optimizer(optimizer, space, noisy, seed, options),
-        _Limits(budget, timeout, target),
-        callbacks=callbacks,
-        known=known,
-        progress=progress,
-        maximizing=False,
+    return _optimize(False, **locals())
+
+
+def _optimize(
+    maximizing: bool,
+    *,
+    objective: Objective,
+    space: Space,
+    optimizer: str | type[Optimizer] | Optimizer,
+    noisy: bool,
+    seed: int | None,
+    study: PathLike | None,
+    study_name: str,
+    options: dict[str, Any],
+    **how: Any,
+) -> Result:
+    if study is None:
+        made = make_optimizer(optimizer, space, noisy, seed, options)
+        return Study(Ledger(made, maximizing=maximizing), study_name).run(objective, **how)
+    if isinstance(optimizer, Optimizer):
+        raise TypeError("A study in a file makes its own optimiser: give its name or class.")
+    if not isinstance(space, Space):
+        raise TypeError(f"A study needs a Space, not {type(space).__name__}.")
+    opened = Study.open(
+        study,
+        space,
+        name=study_name,
+        maximizing=maximizing,
+        optimizer=optimizer,
+        noisy=noisy or None,
+        seed=seed,
+        **options,
     )
+    with opened:
+        return opened.run(objective, **how)
 
 
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """When to stop, in the user's own sign."""
-
-    budget: int | None
-    timeout: float | None
-    target: float | None
-
-    def __post_init__(self) -> None:
-        if self.budget is None and self.timeout is None:
-            raise ValueError("Say when to stop: budget= in evaluations, or timeout= in seconds.")
-        if self.budget is not None:
-            if isinstance(self.budget, bool) or not isinstance(self.budget, int | np.integer):
-                raise TypeError(f"The budget must be an integer, not {self.budget!r}.")
-            if self.budget < 1:
-                raise ValueError(f"The budget must be at least 1 evaluation, not {self.budget}.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"The timeout must be positive, not {self.timeout}.")
-        if self.target is not None and math.isnan(self.target):
-            raise ValueError("The target is NaN, which no value reaches.")
-
-
-def _make_optimizer(
+def make_optimizer(
     chosen: str | type[Optimizer] | Optimizer,
     space: Space,
     noisy: bool,
     seed: int | None,
     options: dict[str, Any],
 ) -> Optimizer:
+    """Make the optimiser that `maximize` uses, with its defaults."""
     if isinstance(chosen, Optimizer):
         if chosen.space != space:
             raise ValueError("The optimiser given was made for another space.")
@@ -231,111 +512,94 @@ def _make_optimizer(
     defaults: dict[str, Any] = {"scale": "auto"}
     if not noisy and options.get("resamples") is None:
         # a second evaluation would say nothing new, and a known neighbourhood is left for another
-        defaults |= {"duplicates": "avoid", "restart_after": NEVER_BY_PATIENCE}
+        defaults |= {"duplicates": "reuse", "restart_after": NEVER_BY_PATIENCE}
     chosen_options = {k: v for k, v in defaults.items() if k in accepted} | said | options
     return kind(space, seed=seed, **chosen_options)
 
 
-def _run(
-    objective: Objective,
-    optimizer: Optimizer,
-    limits: _Limits,
-    *,
-    callbacks: Sequence[Callback],
-    known: Iterable[tuple[Config, float]],
-    progress: bool | None,
-    maximizing: bool,
-) -> Result:
-    if not callable(objective):
-        raise TypeError(f"The objective must be a function, not {type(objective).__name__}.")
-    sign = 1.0 if maximizing else -1.0
-    for config, value in known:
-        optimizer.observe(config, sign * value)
-    evaluate = _with_seed(objective)
-    history = History(optimizer.space)
-    began = time.monotonic()
-    log.info("%s on %r, seed %d", type(optimizer).__name__, optimizer.space, optimizer.seed)
-    unfinished = optimizer.outstanding  # an optimiser that goes on may have trials in flight
-    reason = None
-    with ProgressBar(progress, limits.budget, limits.timeout) as bar:
-        while reason is None:
-            try:
-                trial = unfinished.pop(0) if unfinished else optimizer.ask()
-            except Exhausted as end:
-                reason = f"exhausted: {end}"
-                break
-            try:
-                value = _evaluated(evaluate, optimizer, trial, sign)
-            except KeyboardInterrupt:
-                if not optimizer.evaluations:
-                    raise  # nothing is known yet
-                reason = "interrupted"
-                break
-            observation = history.append(trial.number, trial.genome, value)
-            log.debug("trial %d: %g", trial.number, value)
-            seconds = time.monotonic() - began
-            state = Progress(
-                observation, len(history), limits.budget, seconds, optimizer, maximizing
+def _evaluator(
+    objective: Objective, workers: int | None, executor: Any, trial_timeout: float | None
+) -> Evaluator:
+    if workers is not None:
+        if isinstance(workers, bool) or not isinstance(workers, int | np.integer):
+            raise TypeError(f"workers must be an integer, not {workers!r}.")
+        if workers < 1:
+            raise ValueError(f"workers must be at least 1, not {workers}.")
+    if trial_timeout is not None and not trial_timeout > 0:
+        raise ValueError(f"trial_timeout must be positive, not {trial_timeout}.")
+    if executor is not None:
+        if trial_timeout is not None:
+            raise ValueError(
+                "trial_timeout= cannot be enforced on a foreign executor, whose processes are not "
+                "ours to stop: use workers=, or let the objective watch the time."
             )
-            bar.update(state)
-            # every callback hears of every evaluation, also of the last
-            stops = [callback(state) is True for callback in callbacks]
-            if any(stops):
-                reason = "callback"
-            elif _target_reached(limits.target, state):
-                reason = "target"
-            elif limits.budget is not None and len(history) >= limits.budget:
-                reason = "budget"
-            elif limits.timeout is not None and seconds >= limits.timeout:
-                reason = "timeout"
-    recommended, best = optimizer.recommend(), optimizer.best_observed
-    result = Result(
-        recommended=recommended if maximizing else recommended.negated(),
-        best_observed=best if maximizing else best.negated(),
-        evaluations=len(history),
-        stopped_because=reason or "",
-        history=history,
-        seed=optimizer.seed,
-    )
-    log.info("stopped: %s; recommended %s", result.stopped_because, result.recommended)
-    return result
+        return OnExecutor(executor, workers)
+    if getattr(objective, "external", False):
+        # a program has a process of its own already, and watches the time itself
+        if trial_timeout is not None:
+            objective.timeout = trial_timeout  # type: ignore[attr-defined]
+        count = workers or 1
+        return OnExecutor(ThreadPoolExecutor(count), count, owned=True)
+    if workers is not None or trial_timeout is not None:
+        return Workers(workers or 1, trial_timeout)
+    return InProcess()
 
 
-def _with_seed(objective: Objective) -> Callable[[Trial], Any]:
-    """Find out whether the objective wants the trial's seed."""
+# --- what a study's file says of it -------------------------------------------------------------
+
+
+def _definition(optimizer: Optimizer, maximizing: bool) -> dict[str, Any]:
     try:
-        takes_seed = "seed" in inspect.signature(objective).parameters
-    except (TypeError, ValueError):  # some built-in functions have no signature
-        takes_seed = False
-    if takes_seed:
-        return lambda trial: objective(trial.config, seed=trial.seed)
-    return lambda trial: objective(trial.config)
+        space = json.loads(optimizer.space.to_json())
+    except ValueError as error:
+        raise StudyError(f"This space cannot be kept in a study file. {error}") from None
+    return {
+        "space": space,
+        "maximizing": maximizing,
+        "optimizer": optimizer.name,
+        "options": optimizer._options(),
+        "seed": optimizer.seed,
+        "noisy": optimizer.noisy,
+        "version": __version__,
+    }
 
 
-def _evaluated(
-    evaluate: Callable[[Trial], Any], optimizer: Optimizer, trial: Trial, sign: float
-) -> float:
-    """Evaluate a trial and tell its value; if that fails, the optimiser can still be used."""
+def _stored_space(
+    definition: dict[str, Any], space: Space | None, valid: Predicate | None, *, reading: bool
+) -> Space:
+    data = dict(definition["space"])
+    predicate = valid if space is None else space.valid
+    if reading and predicate is None:
+        data.pop("constrained", None)  # to look at what happened, no predicate is asked
     try:
-        value = checked_value(evaluate(trial), trial)
-        optimizer.tell(trial, sign * value)
-    except BaseException as error:
-        optimizer.abandon(trial)
-        if isinstance(error, Exception):
-            error.add_note(f"hillbandit was evaluating trial {trial.number}: {trial.config!r}")
-        raise
-    return value
+        stored = Space.from_json(json.dumps(data), valid=predicate)
+    except (TypeError, ValueError) as error:
+        raise StudyError(f"The study's space cannot be read: {error}") from None
+    if space is not None and stored != space:
+        raise StudyError(
+            f"The study searches another space: it has {stored!r}, not {space!r}. Give the study "
+            "another name, or another file."
+        )
+    return stored
 
 
-def _target_reached(target: float | None, state: Progress) -> bool:
-    if target is None:
-        return False
-    sign = 1.0 if state.maximizing else -1.0
-    if sign * state.observation.value < sign * target:
-        # under noise too: the interval's lower end only rises above the target with such a value
-        return False
-    if not state.optimizer.noisy:
-        return True
-    recommendation = state.recommend()
-    bound = recommendation.low if state.maximizing else recommendation.high
-    return sign * bound >= sign * target
+def _stored_optimizer(definition: dict[str, Any], space: Space) -> Optimizer:
+    try:
+        kind = find(definition["optimizer"])
+    except ValueError as error:
+        raise StudyError(f"The study's optimiser is not known here: {error}") from None
+    return kind._revived(space, definition["seed"], definition["options"])
+
+
+def _require_agreement(name: str, definition: dict[str, Any], said: dict[str, Any]) -> None:
+    stored = {**definition["options"], **definition}
+    for what, value in said.items():
+        if value is None:
+            continue
+        if what == "start":
+            continue  # it has been used, and is in the journal
+        if stored.get(what) != value:
+            raise StudyError(
+                f"The study {name!r} was begun with {what}={stored.get(what)!r}, not {value!r}. "
+                "Leave it out to go on, or give the study another name or file."
+            )

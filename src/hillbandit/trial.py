@@ -214,16 +214,29 @@ class Result:
     """The best single value: under noise a lucky one."""
     evaluations: int
     stopped_because: str
-    """"budget", "timeout", "target", "callback", "interrupted", or "exhausted: " and why."""
+    """"budget", "timeout", "target", "callback", "interrupted", or "exhausted: " or "failures: "
+    and why."""
     history: History
     seed: int
     """Given to `maximize` again, it repeats the run."""
+    failures: int = 0
+    """Evaluations that failed; they are not among `evaluations`."""
+    reused: int = 0
+    """Evaluations that were spared, because the configuration had been evaluated before."""
+    confirmed: bool = False
+    """Whether the recommendation's mean and interval come from fresh evaluations only."""
 
     def __repr__(self) -> str:
         best = self.best_observed
+        extras = [f"stopped: {self.stopped_because}", f"seed {self.seed}"]
+        if self.failures:
+            extras.append(f"{self.failures} failed")
+        if self.reused:
+            extras.append(f"{self.reused} reused")
+        if self.confirmed:
+            extras.append("confirmed")
         return (
-            f"Result after {self.evaluations} evaluations (stopped: {self.stopped_because}; "
-            f"seed {self.seed})\n"
+            f"Result after {self.evaluations} evaluations ({'; '.join(extras)})\n"
             f"  recommended    {self.recommended}\n"
             f"  best observed  {_shown(best.config)}: {best.value:.4g} in trial {best.number}"
         )

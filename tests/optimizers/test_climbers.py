@@ -163,14 +163,15 @@ def test_no_valid_neighbour_is_a_stated_reason_to_stop() -> None:
     assert restarting.recommend().mean == 4.0
 
 
-def test_where_duplicates_are_avoided_nothing_is_evaluated_twice() -> None:
+@pytest.mark.parametrize("duplicates", ["avoid", "reuse"])
+def test_nothing_is_evaluated_twice_and_every_configuration_once(duplicates: Any) -> None:
     space = hb.Space.unnamed([11, 11, 2])
 
     def bowl(genome: Any) -> float:
         return -float((genome[0] - 7) ** 2 + (genome[1] - 4) ** 2 + genome[2])
 
     for kind in (hb.BanditRMHC, hb.RMHC, hb.OnePlusOneEA):
-        optimizer = kind(space, duplicates="avoid", restart_after=10**9, seed=1)
+        optimizer = kind(space, duplicates=duplicates, restart_after=10**9, seed=1)
         genomes = run(optimizer, bowl, space.size)
         assert len({tuple(genome) for genome in genomes}) == space.size
         with pytest.raises(hb.Exhausted, match="every configuration has been evaluated"):
@@ -178,12 +179,28 @@ def test_where_duplicates_are_avoided_nothing_is_evaluated_twice() -> None:
         assert optimizer.recommend().mean == 0
 
 
-def test_where_duplicates_are_avoided_a_known_neighbourhood_is_a_stated_end() -> None:
-    optimizer = hb.BanditRMHC(hb.Space.binary(4), duplicates="avoid", start=[1] * 4, seed=1)
+@pytest.mark.parametrize("duplicates", ["avoid", "reuse"])
+def test_a_known_neighbourhood_is_a_stated_end(duplicates: Any) -> None:
+    space = hb.Space.binary(4)
+    optimizer = hb.BanditRMHC(space, duplicates=duplicates, start=[1] * 4, seed=1)
     run(optimizer, OneMax(4), 5)
     with pytest.raises(hb.Exhausted, match="every neighbour of the genome climbed from"):
         optimizer.ask()
     assert optimizer.current.all()
+
+
+@pytest.mark.parametrize("problem", [RoyalRoad(16, 4), LeadingOnes(14), OneMax(12)])
+def test_reuse_is_the_published_run_without_its_repeated_evaluations(
+    problem: hb.problems.Problem,
+) -> None:
+    for seed in range(10):
+        published = hb.BanditRMHC(problem.space, seed=seed)
+        sparing = hb.BanditRMHC(problem.space, duplicates="reuse", seed=seed)
+        first_visits = list(dict.fromkeys(map(tuple, run(published, problem, 400))))
+        spared = list(map(tuple, run(sparing, problem, len(first_visits) // 2)))
+        assert spared == first_visits[: len(spared)]
+        assert sparing.evaluations == len(spared)
+        assert sparing.reused > 0 or len(first_visits) == 400
 
 
 def test_without_duplicates_to_avoid_the_run_is_the_published_one() -> None:
@@ -276,7 +293,9 @@ def test_a_start_that_cannot_be_evaluated_is_replaced() -> None:
         ({"k": "much"}, "must be a number"),
         ({"scale": 0}, "must be positive"),
         ({"scale": "big"}, "must be a number"),
-        ({"duplicates": "reuse"}, '"reevaluate" or "avoid"'),
+        ({"duplicates": "keep"}, '"reuse" or "avoid"'),
+        ({"duplicates": "reuse", "noisy": True}, "noise-free"),
+        ({"duplicates": "reuse", "resamples": 2}, "noise-free"),
         ({"urgency": "great"}, '"published" or "printed"'),
         ({"urgency": "printed", "k": 0.5}, "has none"),
     ],

@@ -99,25 +99,27 @@ class Archive:
 
     def leader(self, noisy: bool) -> int:
         """Choose the row to recommend: see `Optimizer.recommend` for the rule."""
+        return int(self.scores(noisy).argmax())
+
+    def ranking(self, noisy: bool, count: int) -> list[int]:
+        """Give the rows that the same rule prefers, the best first."""
+        best: list[int] = np.argsort(-self.scores(noisy), kind="stable")[:count].tolist()
+        return best
+
+    def scores(self, noisy: bool) -> NDArray[np.float64]:
+        """Give the figure by which rows are compared: see `Optimizer.recommend`."""
         means = np.asarray(self.means)
         if not noisy:
-            return int(means.argmax())
+            return means
         variance, _ = self.noise()
-        return int((means - np.sqrt(variance / np.asarray(self.counts))).argmax())
+        return means - np.sqrt(variance / np.asarray(self.counts))
 
     def interval(self, row: int, noisy: bool) -> tuple[float, float]:
         """Give the 95 % interval of a row's mean: see `Optimizer.recommend`."""
-        mean, count = self.means[row], self.counts[row]
+        mean = self.means[row]
         if not noisy:
             return mean, mean
-        pooled, freedom = self.noise()
-        if not freedom:
-            return -math.inf, math.inf
-        lent = min(PRIOR_FREEDOM, freedom)
-        own = count - 1
-        variance = (self.squares[row] + lent * pooled) / (own + lent)
-        half = student_t_975(own + lent) * math.sqrt(variance / count)
-        return mean - half, mean + half
+        return interval_of(mean, self.counts[row], self.squares[row], *self.noise())
 
     def state(self) -> dict[str, Any]:
         """Write the archive in plain JSON types."""
@@ -136,6 +138,27 @@ class Archive:
         blob = base64.b64decode(state["genomes"])
         width = len(self.key(np.zeros(self._length, dtype=np.int64)))
         self._rows = {blob[row * width : (row + 1) * width]: row for row in range(len(self.counts))}
+
+
+def interval_of(
+    mean: float, count: int, squares: float, pooled: float, freedom: int
+) -> tuple[float, float]:
+    """Give Student's 95 % interval of a mean, its variance steadied by a pooled one.
+
+    Args:
+        mean: The mean.
+        count: Of how many values.
+        squares: The sum of their squared deviations from it.
+        pooled: The variance seen on all genomes.
+        freedom: Its degrees of freedom; without any there is no interval.
+    """
+    if not freedom:
+        return -math.inf, math.inf
+    lent = min(PRIOR_FREEDOM, freedom)
+    own = count - 1
+    variance = (squares + lent * pooled) / (own + lent)
+    half = student_t_975(own + lent) * math.sqrt(variance / count)
+    return mean - half, mean + half
 
 
 _T_975 = (12.70620474, 4.30265273, 3.18244631, 2.77644511, 2.57058184)

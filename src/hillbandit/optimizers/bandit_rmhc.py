@@ -43,7 +43,8 @@ class BanditRMHC(Climber):
             advance by `observe`. Evaluations of its neighbours told in advance are credited.
         restart_after: Restart at random after this many comparisons in a row without a gain, and,
             noise-free, as soon as every neighbour is worse. The bandits then forget.
-        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
+        duplicates: "reevaluate" a child that was evaluated before, as published, "reuse" its value
+            (noise-free only), or "avoid" it.
         seed: Fixes the run.
 
     Raises:
@@ -107,7 +108,7 @@ class BanditRMHC(Climber):
         scale = self.scale
         if scale == "auto":
             scale = self._size_total / self._size_count if self._size_count else 1.0
-        return self.evaluations - self._climb_began, scale, self._incumbent.genome
+        return self.evaluations + self.reused - self._climb_began, scale, self._incumbent.genome
 
     def _choose(self) -> Moves:
         evaluations, scale, genome = self._climb_state()

@@ -23,6 +23,8 @@ IN_ADVANCE = -1
 
 Ticket = tuple[int, ...]
 """What a proposed evaluation is for; an optimiser gets it back with the value."""
+REQUESTED: Ticket = ()
+"""The ticket of a trial that the user asked for."""
 
 
 class Exhausted(Exception):  # noqa: N818 - an end is not an error
@@ -127,6 +129,51 @@ class Optimizer(ABC):
         self._open[number] = proposal
         return Trial(number, proposal[0], self.space, self.seed)
 
+    def request(self, config: Config) -> Trial:
+        """Open a trial of a configuration of your own choice, to measure it better.
+
+        Its value counts for `evaluations`, `recommend` and `best_observed`; the search itself does
+        not learn from it.
+
+        Example:
+            >>> import hillbandit as hb
+            >>> optimizer = hb.RMHC(hb.Space.binary(3), noisy=True, seed=1)
+            >>> optimizer.tell(optimizer.request([1, 1, 1]), 3.0)
+            >>> optimizer.recommend().config.tolist()
+            [1, 1, 1]
+
+        Args:
+            config: The configuration.
+
+        Raises:
+            ValueError: If it is not one of the space, or not valid.
+        """
+        genome = self.space.encode(config)
+        if not self.space.is_valid(genome):
+            raise ValueError(f"The configuration {config!r} is not valid: `valid` refuses it.")
+        genome.setflags(write=False)
+        number = self._next_number
+        self._next_number = number + 1
+        self._open[number] = genome, REQUESTED
+        return Trial(number, genome, self.space, self.seed)
+
+    def leaders(self, count: int) -> list[Recommendation]:
+        """Give the configurations that all evaluations so far speak for, the best first.
+
+        The first is the one that `recommend` gives by samples.
+
+        Example:
+            >>> import hillbandit as hb
+            >>> optimizer = hb.RMHC(hb.Space.binary(3), seed=1)
+            >>> optimizer.tell(optimizer.ask(), 2.0)
+            >>> [leader.mean for leader in optimizer.leaders(5)]
+            [2.0]
+
+        Args:
+            count: How many at the most.
+        """
+        return [self._recommendation(row) for row in self._archive.ranking(self.noisy, count)]
+
     def tell(self, trial: Trial, value: SupportsFloat) -> None:
         """Report the value of a trial; greater is better.
 
@@ -152,7 +199,8 @@ class Optimizer(ABC):
         del self._open[number]
         self.evaluations += 1
         self._record(genome, value, number)
-        self._learn(ticket, value)
+        if ticket != REQUESTED:
+            self._learn(ticket, value)
 
     def abandon(self, trial: Trial, *, retry: bool = True) -> None:
         """Say that a trial's value will never come.
@@ -179,7 +227,7 @@ class Optimizer(ABC):
         self._abandoned.add(trial.number)
         if retry:
             self._again.append(proposal)
-        else:
+        elif proposal[1] != REQUESTED:
             self._drop(proposal[1])
 
     def observe(self, config: Config, value: SupportsFloat) -> None:
@@ -240,7 +288,38 @@ class Optimizer(ABC):
         """
         if not len(self._archive):
             self._nothing_yet("recommend")
-        row = self._archive.leader(self.noisy)
+        return self._recommendation(self._archive.leader(self.noisy))
+
+    def score(self, config: Config) -> float:
+        """Give the figure by which `recommend` compares configurations that were evaluated.
+
+        Args:
+            config: A configuration with at least one evaluation.
+
+        Raises:
+            ValueError: If it has none.
+        """
+        row = self._archive.row(self._archive.key(self.space.encode(config)))
+        if row is None:
+            raise ValueError(f"The configuration {config!r} has not been evaluated.")
+        return float(self._archive.scores(self.noisy)[row])
+
+    def noise(self) -> tuple[float, int]:
+        """Give the variance of an evaluation and its degrees of freedom, as far as it is known.
+
+        It is pooled over the configurations that were evaluated more than once.
+
+        Example:
+            >>> import hillbandit as hb
+            >>> optimizer = hb.RMHC(hb.Space.binary(2), noisy=True, seed=1)
+            >>> for value in (1.0, 3.0):
+            ...     optimizer.observe([0, 1], value)
+            >>> optimizer.noise()
+            (2.0, 1)
+        """
+        return self._archive.noise()
+
+    def _recommendation(self, row: int) -> Recommendation:
         low, high = self._archive.interval(row, self.noisy)
         genome = self._archive.genome_at(row)
         genome.setflags(write=False)

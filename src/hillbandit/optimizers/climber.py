@@ -36,7 +36,7 @@ DEFAULT_RESAMPLES = 2
 RANDOM_STARTS = 1_000
 """How many random starts are drawn, where duplicates are avoided, before all are looked at."""
 
-Duplicates = Literal["reevaluate", "avoid"]
+Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
 Moves = dict[int, int]
 """A mutation: the new value index of each gene that changes."""
@@ -87,9 +87,11 @@ class Climber(Optimizer):
         restart_after: Restart from a random configuration after this many comparisons in a row
             without a gain, and, noise-free, as soon as every neighbour has turned out worse. The
             recommendation is the best of all climbs. None never restarts.
-        duplicates: What to do with a child that has been evaluated before: "reevaluate" it as
-            published, or "avoid" it: its turn passes to the next most urgent gene, and a genome
-            without any new neighbour is the end of the climb.
+        duplicates: What to do with a child that has been evaluated before. "reevaluate" it, as
+            published. "reuse" its value (noise-free only): the run is the same run, and only the
+            evaluation is spared; after as many reuses in a row as there are neighbours, a new one
+            is looked for. Or "avoid" it: its turn passes to the next most urgent gene. Where
+            every neighbour is known, "reuse" and "avoid" restart or end the climb.
         seed: Fixes the run.
 
     Raises:
@@ -121,11 +123,18 @@ class Climber(Optimizer):
         if restart_after is not None:
             _require_positive("restart_after", restart_after)
         if duplicates not in get_args(Duplicates):
-            raise ValueError(f'duplicates is "reevaluate" or "avoid", not {duplicates!r}.')
+            raise ValueError(f'duplicates is "reevaluate", "reuse" or "avoid", not {duplicates!r}.')
+        if duplicates == "reuse" and noisy:
+            raise ValueError(
+                'duplicates="reuse" is for noise-free evaluations: under noise a second one says '
+                'more. Use "reevaluate" or "avoid".'
+            )
         super().__init__(space, noisy=bool(noisy), seed=seed)
         self.resamples = resamples or DEFAULT_RESAMPLES if self.noisy else 1
         self.restart_after = restart_after
         self.duplicates = duplicates
+        self.reused = 0
+        """How often the value of a duplicate was reused in place of an evaluation."""
         self._start = None if start is None else space.encode(start)
         if self._start is not None and not space.is_valid(self._start):
             raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
@@ -168,12 +177,16 @@ class Climber(Optimizer):
             yield others.pop(int(self._rng.random() * len(others)))
         yield others[0]
 
-    def _mutate(self) -> Moves:
-        """Choose a valid mutation; a gene without a valid move passes its turn to the next."""
+    def _mutate(self, new: bool = False) -> Moves:
+        """Choose a valid mutation; a gene without a valid move passes its turn to the next.
+
+        Args:
+            new: Whether it has to lead to a genome that has not been evaluated.
+        """
         if not self._mutable:
             raise Exhausted("a single configuration: no gene has more than one value")
         first = self._choose()
-        if self._allowed(first):
+        if self._allowed(first) and not new:
             return first
         base = self._incumbent.genome
         for gene in self._genes():
@@ -181,7 +194,7 @@ class Climber(Optimizer):
                 child = mutated(base, {gene: value})
                 if not self.space.is_valid(child):
                     self._tried.add((gene, value))
-                elif not self._refused(child):
+                elif not (self._known(child) if new else self._refused(child)):
                     return {gene: value}
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
@@ -189,16 +202,19 @@ class Climber(Optimizer):
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
-        if self.space.valid is None and self.duplicates == "reevaluate":
+        if self.space.valid is None and self.duplicates != "avoid":
             return True
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
 
     def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is a duplicate to be avoided: evaluated, or on its way."""
-        return self.duplicates == "avoid" and (
-            self._archive.row(self._archive.key(genome)) is not None
-            or any(np.array_equal(genome, a.genome) for a in self._attempts.values())
+        """Tell whether a genome is a duplicate to be avoided."""
+        return self.duplicates == "avoid" and self._known(genome)
+
+    def _known(self, genome: Genome) -> bool:
+        """Tell whether a genome has been evaluated, or is on its way."""
+        return self._archive.row(self._archive.key(genome)) is not None or any(
+            np.array_equal(genome, attempt.genome) for attempt in self._attempts.values()
         )
 
     def _busy(self) -> set[int]:
@@ -268,14 +284,36 @@ class Climber(Optimizer):
             return
         moves = self._union() if self._gains else {}
         union = bool(moves)
-        if not union:
-            try:
-                moves = self._mutate()
-            except Exhausted:
-                if not self._alternative():
-                    raise
+        reuses = 0
+        while True:
+            if not union:
+                try:
+                    moves = self._mutate(new=reuses > self._neighbours)
+                except Exhausted:
+                    if not self._alternative():
+                        raise
+                    return
+            self._new_attempt(moves, union)
+            if self.duplicates != "reuse" or not self._reuse():
                 return
-        self._new_attempt(moves, union)
+            union = False
+            reuses += 1
+            if self._stuck:
+                self._restart()
+                self._evaluate_start()
+                return
+
+    def _reuse(self) -> bool:
+        """Answer the newest attempt from memory, if its genome has been evaluated."""
+        _, identity = self._queue[-1]
+        attempt = self._attempts[identity]
+        row = self._archive.row(self._archive.key(attempt.genome))
+        if row is None:
+            return False
+        self._queue.pop()
+        self.reused += 1
+        self._learn((CHILD, identity), self._archive.means[row])
+        return True
 
     def _evaluate_start(self) -> None:
         base = self._incumbent
@@ -379,7 +417,7 @@ class Climber(Optimizer):
 
     def _restart(self) -> None:
         self._incumbent = self._new_base(self._new_start())
-        self._climb_began = self.evaluations
+        self._climb_began = self.evaluations + self.reused
         self._stuck = False
         # what is still open belongs to the climb before: its values go to the archive alone
         self._attempts.clear()
@@ -391,14 +429,16 @@ class Climber(Optimizer):
         self._reset()
 
     def _new_start(self) -> Genome:
-        for _ in range(RANDOM_STARTS if self.duplicates == "avoid" else 1):
-            genome = self.space.sample(self._rng)
-            if not self._refused(genome):
+        genome = self.space.sample(self._rng)
+        if self.duplicates == "reevaluate":
+            return genome
+        for _ in range(RANDOM_STARTS):
+            if not self._known(genome):
                 return genome
+            genome = self.space.sample(self._rng)
         if self.space.size > ENUMERATE_AT_MOST:
             return genome  # nearly everything is known, so knowing this too is no loss
-        unknown = [g for g in self.space.genomes() if self.space.is_valid(g)]
-        unknown = [g for g in unknown if not self._refused(g)]
+        unknown = [g for g in self.space.genomes() if self.space.is_valid(g) and not self._known(g)]
         if not unknown:
             raise Exhausted("every configuration has been evaluated")
         return unknown[int(self._rng.random() * len(unknown))]
@@ -464,6 +504,7 @@ class Climber(Optimizer):
         return {
             "identities": self._identities,
             "climb_began": self._climb_began,
+            "reused": self.reused,
             "bases": [[b.identity, b.genome.tolist(), b.total, b.count] for b in bases.values()],
             "incumbent": self._incumbent.identity,
             "starting": list(self._starting),
@@ -490,6 +531,7 @@ class Climber(Optimizer):
     def _restore(self, state: dict[str, Any]) -> None:
         self._identities = state["identities"]
         self._climb_began = state["climb_began"]
+        self.reused = state["reused"]
         bases = {
             identity: _Base(identity, np.array(genome, dtype=np.int64), total, count)
             for identity, genome, total, count in state["bases"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hillbandit.optimizers.climber import Climber, Moves
+from hillbandit.optimizers.climber import Climber, Moves, mutated
 
 TRIES = 1_000
 """How many refused mutations are drawn before a change of one gene is looked for."""
@@ -32,7 +32,8 @@ class OnePlusOneEA(Climber):
         resamples: r, the evaluations of either genome in one comparison under noise; 2 when None.
         start: The configuration to begin from; random when None.
         restart_after: Restart at random after this many comparisons in a row without a gain.
-        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
+        duplicates: "reevaluate" a child that was evaluated before, as published, "reuse" its value
+            (noise-free only), or "avoid" it.
         seed: Fixes the run.
 
     Raises:
@@ -54,9 +55,11 @@ class OnePlusOneEA(Climber):
     def _genes(self) -> Iterator[int]:
         yield from self._rng.permutation(self._mutable).tolist()
 
-    def _mutate(self) -> Moves:
+    def _mutate(self, new: bool = False) -> Moves:
         for _ in range(TRIES if self._mutable else 0):
             moves = self._choose()
-            if self._allowed(moves):
+            if self._allowed(moves) and not (
+                new and self._known(mutated(self._incumbent.genome, moves))
+            ):
                 return moves
-        return super()._mutate()
+        return super()._mutate(new)

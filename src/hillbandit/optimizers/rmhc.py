@@ -30,7 +30,8 @@ class RMHC(Climber):
         resamples: r, the evaluations of either genome in one comparison under noise; 2 when None.
         start: The configuration to begin from; random when None.
         restart_after: Restart at random after this many comparisons in a row without a gain.
-        duplicates: "reevaluate" a child that was evaluated before, as published, or "avoid" it.
+        duplicates: "reevaluate" a child that was evaluated before, as published, "reuse" its value
+            (noise-free only), or "avoid" it.
         seed: Fixes the run.
 
     Raises:

@@ -1,0 +1,106 @@
+"""Confirmation: the leading candidates are evaluated afresh against each other before the answer.
+
+The rule is sequential halving. The reserved evaluations are split evenly over log2(K) rounds for K
+candidates, and in each round evenly over the candidates that are left; after a round the half that
+the rule of `Optimizer.recommend` prefers, by all evaluations so far, goes on. The mean and the
+interval of the winner come from its fresh evaluations only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from hillbandit.ledger import Confirmation
+from hillbandit.optimizers import Optimizer
+from hillbandit.optimizers.archive import interval_of
+from hillbandit.trial import Recommendation
+
+CANDIDATES = 8
+"""How many candidates a confirmation begins with, at the most."""
+EACH = 4
+"""With fewer evaluations than this for each, there are fewer candidates."""
+
+
+def reserve(budget: int, share: float) -> int:
+    """Tell how many evaluations of a budget are kept for confirmation."""
+    return max(1, round(budget * share))
+
+
+def choose_candidates(optimizer: Optimizer, evaluations: int) -> list[list[int]]:
+    """Choose the candidates that so many evaluations can tell apart."""
+    count = max(1, min(CANDIDATES, evaluations // EACH))
+    return [leader.genome.tolist() for leader in optimizer.leaders(count)]
+
+
+def still_missing(
+    confirmation: Confirmation, evaluations: int, score: Callable[[int], float]
+) -> tuple[list[int], list[int]]:
+    """Work out where the halving stands.
+
+    Example:
+        >>> from hillbandit.confirm import still_missing
+        >>> from hillbandit.ledger import Confirmation
+        >>> race = Confirmation([[0], [1]], [[1.0, 1.0], [2.0]])
+        >>> still_missing(race, 6, score=lambda candidate: 0.0)
+        ([0, 1], [0, 1, 1])
+
+    Args:
+        confirmation: The candidates and their fresh evaluations so far.
+        evaluations: How many fresh evaluations there are to be in all.
+        score: What candidates are compared by after a round.
+
+    Returns:
+        The candidates still in the race, and those to evaluate now, each as often as is missing in
+        the round that is under way. When nothing is missing, the first candidate has won.
+    """
+    alive = list(range(len(confirmation.candidates)))
+    rounds = max(1, math.ceil(math.log2(len(alive))))
+    target, left = 0, evaluations
+    for turn in range(rounds):
+        each = max(1, left // (rounds - turn) // len(alive))
+        target += each
+        left -= each * len(alive)
+        missing = [
+            candidate
+            for candidate in alive
+            for _ in range(target - len(confirmation.fresh[candidate]))
+        ]
+        if missing:
+            return alive, missing
+        alive.sort(key=score, reverse=True)  # stable: equal candidates keep their order
+        if turn < rounds - 1:
+            alive = alive[: max(1, math.ceil(len(alive) / 2))]
+    return alive, []
+
+
+def confirmed(
+    optimizer: Optimizer, confirmation: Confirmation, evaluations: int
+) -> Recommendation | None:
+    """Give the winner with its fresh mean and interval, or None before there is one."""
+    alive, missing = still_missing(confirmation, evaluations, scores(optimizer, confirmation))
+    if missing:
+        return None
+    fresh = np.array(confirmation.fresh[alive[0]])
+    genome = np.array(confirmation.candidates[alive[0]], dtype=np.int64)
+    genome.setflags(write=False)
+    mean = float(fresh.mean())
+    variance, freedom = optimizer.noise()
+    low, high = interval_of(mean, len(fresh), float(((fresh - mean) ** 2).sum()), variance, freedom)
+    return Recommendation(
+        config=optimizer.space.decode(genome),
+        genome=genome,
+        mean=mean,
+        low=low,
+        high=high,
+        evaluations=len(fresh),
+        basis="samples",
+    )
+
+
+def scores(optimizer: Optimizer, confirmation: Confirmation) -> Callable[[int], float]:
+    """Compare candidates by the rule of `Optimizer.recommend`, over all their evaluations."""
+    decode = optimizer.space.decode
+    return lambda candidate: optimizer.score(decode(confirmation.candidates[candidate]))

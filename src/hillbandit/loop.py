@@ -1,0 +1,301 @@
+"""The loop of a study: ask, evaluate, tell, until there is a reason to stop."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from hillbandit.confirm import choose_candidates, reserve, scores, still_missing
+from hillbandit.evaluators import Evaluator, Outcome, Task
+from hillbandit.ledger import Ledger
+from hillbandit.optimizers import Exhausted, Optimizer
+from hillbandit.optimizers.base import checked_value
+from hillbandit.progress import ProgressBar
+from hillbandit.store import StudyError
+from hillbandit.trial import Observation, Recommendation, Trial
+
+log = logging.getLogger("hillbandit")
+
+FAILURES_IN_A_ROW = 10
+"""A study in which so many evaluations in a row fail, or twice as many as run at once, stops."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """What a callback is given after each evaluation, in the user's own sign."""
+
+    observation: Observation
+    """The evaluation just told."""
+    evaluations: int
+    """Evaluations of the study so far."""
+    budget: int | None
+    seconds: float
+    """Time since this run began."""
+    failures: int
+    optimizer: Optimizer
+    """The optimiser itself, which always maximises: its values have the opposite sign under
+    `minimize`."""
+    maximizing: bool = field(repr=False)
+
+    def recommend(self) -> Recommendation:
+        """Give the recommendation so far."""
+        recommendation = self.optimizer.recommend()
+        return recommendation if self.maximizing else recommendation.negated()
+
+
+Callback = Callable[[Progress], Any]
+OnFailure = Literal["raise", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop, in the user's own sign, and what to do about failures."""
+
+    budget: int | None = None
+    timeout: float | None = None
+    target: float | None = None
+    retries: int = 0
+    max_failures: int | None = None
+    on_failure: OnFailure = "raise"
+    confirm: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget is None and self.timeout is None:
+            raise ValueError("Say when to stop: budget= in evaluations, or timeout= in seconds.")
+        if self.budget is not None:
+            _require_integer("The budget", self.budget)
+            if self.budget < 1:
+                raise ValueError(f"The budget must be at least 1 evaluation, not {self.budget}.")
+        if self.timeout is not None and not self.timeout > 0:
+            raise ValueError(f"The timeout must be positive, not {self.timeout}.")
+        if self.target is not None and math.isnan(self.target):
+            raise ValueError("The target is NaN, which no value reaches.")
+        _require_integer("retries", self.retries)
+        if self.retries < 0:
+            raise ValueError(f"retries must be 0 or more, not {self.retries}.")
+        if self.max_failures is not None:
+            _require_integer("max_failures", self.max_failures)
+            if self.max_failures < 0:
+                raise ValueError(f"max_failures must be 0 or more, not {self.max_failures}.")
+        if self.on_failure not in ("raise", "record"):
+            raise ValueError(f'on_failure is "raise" or "record", not {self.on_failure!r}.')
+        if self.confirm is not None:
+            if self.budget is None:
+                raise ValueError("confirm= is a share of the budget: say budget= too.")
+            if not 0 < self.confirm < 1:
+                raise ValueError(f"confirm must be between 0 and 1, not {self.confirm}.")
+
+    @property
+    def reserved(self) -> int:
+        """The evaluations kept for confirmation."""
+        if self.confirm is None or self.budget is None:
+            return 0
+        return reserve(self.budget, self.confirm)
+
+
+class Loop:
+    """One run of a study.
+
+    Args:
+        ledger: The study's books.
+        evaluator: Where evaluations happen.
+        objective: What is evaluated.
+        limits: When to stop.
+        callbacks: Called after each evaluation.
+        bar: Shows progress.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        evaluator: Evaluator,
+        objective: Callable[..., Any],
+        limits: Limits,
+        callbacks: Sequence[Callback],
+        bar: ProgressBar,
+    ) -> None:
+        if limits.confirm is not None and not ledger.optimizer.noisy:
+            raise ValueError("confirm= is for noisy evaluations: others have nothing to confirm.")
+        self._ledger = ledger
+        self._evaluator = evaluator
+        self._objective = objective
+        self._takes_seed = _takes_seed(objective)
+        self._limits = limits
+        self._callbacks = callbacks
+        self._bar = bar
+        self._running: dict[int, Trial] = {}
+        self._began = time.monotonic()
+
+    def run(self) -> str:
+        """Go on until there is a reason to stop, and return it."""
+        try:
+            reason = self._go()
+        except KeyboardInterrupt:
+            if not self._ledger.optimizer.evaluations:
+                raise  # nothing is known yet
+            reason = "interrupted"
+        self._ledger.stop(reason)
+        self._ledger.flush()
+        return reason
+
+    def _go(self) -> str:
+        while True:
+            over = self._fill()
+            if not self._running:
+                return over or "budget"
+            for outcome in self._evaluator.finished(None):
+                reason = self._take(outcome)
+                if reason is not None:
+                    return reason
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    def _fill(self) -> str | None:
+        """Start as many evaluations as may run; where no more may, say why."""
+        new: list[Trial] = []
+        over = None
+        while over is None and len(self._running) < self._evaluator.slots:
+            over, trial = self._next()
+            if trial is not None:
+                self._running[trial.number] = trial
+                new.append(trial)
+        # what is asked for is on disk before it is evaluated, and what was told goes with it
+        self._ledger.flush()
+        for trial in new:
+            seed = trial.seed if self._takes_seed else None
+            self._evaluator.start(Task(self._objective, trial.config, seed, trial.number))
+        return over
+
+    def _next(self) -> tuple[str | None, Trial | None]:
+        """Give the next trial, or the reason why there is none for now."""
+        limits, ledger = self._limits, self._ledger
+        seconds = time.monotonic() - self._began
+        if limits.timeout is not None and seconds >= limits.timeout and ledger.books.told:
+            return "timeout", None
+        planned = ledger.books.told + len(self._running)
+        if ledger.books.confirmation is not None:
+            return self._next_confirmation()
+        if limits.budget is not None and planned >= limits.budget - limits.reserved:
+            if not limits.reserved or self._running:
+                return "budget", None
+            return self._next_confirmation()
+        try:
+            return None, ledger.next_trial()
+        except Exhausted as end:
+            return f"exhausted: {end}", None
+
+    def _next_confirmation(self) -> tuple[str | None, Trial | None]:
+        ledger = self._ledger
+        optimizer = ledger.optimizer
+        reserved = self._limits.reserved
+        confirmation = ledger.books.confirmation
+        if confirmation is None:
+            confirmation = ledger.confirm(choose_candidates(optimizer, reserved))
+        if ledger.has_in_flight:
+            return None, ledger.next_trial()
+        _, missing = still_missing(confirmation, reserved, scores(optimizer, confirmation))
+        for candidate in ledger.books.confirming.values():
+            if candidate in missing:
+                missing.remove(candidate)
+        if not missing:
+            return "budget", None
+        return None, ledger.next_trial(missing[0])
+
+    # --- telling --------------------------------------------------------------------------------
+
+    def _take(self, outcome: Outcome) -> str | None:
+        """Take in how an evaluation ended; return a reason to stop at once, if it is one."""
+        trial = self._running.pop(outcome.number)
+        if outcome.error is not None:
+            return self._fail(trial, outcome)
+        try:
+            value = checked_value(outcome.value, trial)
+        except (TypeError, ValueError) as error:
+            text = f"{type(error).__name__}: {error}"
+            return self._fail(
+                trial, Outcome(trial.number, None, outcome.worker, text, exception=error)
+            )
+        observation = self._ledger.tell(trial, value, outcome.worker)
+        log.debug("trial %d: %g", trial.number, value)
+        state = self._progress(observation)
+        self._bar.update(state)
+        if self._callbacks:
+            self._ledger.flush()
+            # every callback hears of every evaluation, also of the last
+            stops = [callback(state) is True for callback in self._callbacks]
+            if any(stops):
+                return "callback"
+        return "target" if _target_reached(self._limits.target, state) else None
+
+    def _progress(self, observation: Observation) -> Progress:
+        books = self._ledger.books
+        return Progress(
+            observation,
+            books.told,
+            self._limits.budget,
+            time.monotonic() - self._began,
+            books.failed,
+            self._ledger.optimizer,
+            self._ledger.maximizing,
+        )
+
+    def _fail(self, trial: Trial, outcome: Outcome) -> str | None:
+        limits, books = self._limits, self._ledger.books
+        error = outcome.error or "unknown"
+        raising = limits.on_failure == "raise"
+        # an error that goes to the caller leaves the evaluation to be made again
+        retries = books.attempts.get(trial.number, 0) + 1 if raising else limits.retries
+        self._ledger.fail(trial, error, outcome.traceback, retries, outcome.worker)
+        log.warning("trial %d failed: %s", trial.number, error)
+        if raising:
+            self._ledger.flush()
+            raised = outcome.exception or StudyError(error)
+            raised.add_note(f"hillbandit was evaluating trial {trial.number}: {trial.config!r}")
+            raise raised
+        allowed = max(FAILURES_IN_A_ROW, 2 * self._evaluator.slots)
+        if limits.max_failures is not None and books.failed > limits.max_failures:
+            reason = f"failures: more than max_failures={limits.max_failures}"
+        elif books.failed_in_a_row >= allowed:
+            reason = f"failures: {allowed} in a row"
+        else:
+            return None
+        reason += f"; the last was trial {trial.number}: {error}"
+        if not self._ledger.optimizer.evaluations:
+            self._ledger.stop(reason)
+            self._ledger.flush()
+            raise StudyError(f"No evaluation has succeeded ({reason}).")
+        return reason
+
+
+def _target_reached(target: float | None, state: Progress) -> bool:
+    if target is None:
+        return False
+    sign = 1.0 if state.maximizing else -1.0
+    if sign * state.observation.value < sign * target:
+        # under noise too: the interval's lower end only rises above the target with such a value
+        return False
+    if not state.optimizer.noisy:
+        return True
+    recommendation = state.recommend()
+    bound = recommendation.low if state.maximizing else recommendation.high
+    return sign * bound >= sign * target
+
+
+def _takes_seed(objective: Callable[..., Any]) -> bool:
+    """Find out whether the objective wants the trial's seed."""
+    try:
+        return "seed" in inspect.signature(objective).parameters
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return False
+
+
+def _require_integer(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{what} must be an integer, not {value!r}.")
