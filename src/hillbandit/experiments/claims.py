@@ -360,15 +360,17 @@ def _unsolved_blocks(results: Results) -> tuple[str, str]:
     large = [block for block in _blocks(results) if block >= 16]
     if not large:
         raise _Missing("Royal Road with blocks of 16 or 32")
-    parts, total = [], 0
+    parts, total, runs = [], 0, 0
     for algorithm, name in (("rmhc", "RMHC"), ("bandit_rmhc", "bandit")):
         for block in large:
             found = _road(results, algorithm, block)
+            runs += sum(s.runs for s in found.values())
             solved = {n: s.solved for n, s in found.items() if s.solved}
             total += sum(solved.values())
             listed = ", ".join(f"{count} at n = {n}" for n, count in solved.items())
             parts.append(f"{name}, block {block}: {listed or 'none'}")
-    return HOLDS if total <= 0.02 * results.plan.repeats * len(parts) else FAILS, (
+    verdict = HOLDS if total <= 0.01 * runs else IN_PART if total <= 0.1 * runs else FAILS
+    return verdict, (
         f"Runs solved within 1000·n evaluations: {'; '.join(parts)}. The figures of the paper show "
         "none; the archive has one run of the bandit at 64 bits and blocks of 16."
     )

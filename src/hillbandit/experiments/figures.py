@@ -89,6 +89,9 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
             if experiment not in results.plan.cells:
                 continue
             figure = draw(results)
+            # the layout takes longer than the drawing: once is enough for both files
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             for suffix, metadata in ((".png", {}), (".svg", {"Date": None})):
                 paths[name] = folder / (name + suffix)
                 write_whole(paths[name], _saver(figure, metadata))

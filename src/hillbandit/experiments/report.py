@@ -49,14 +49,21 @@ def write_report(results: Results, out: Path, facts: dict[str, Any]) -> Path:
         The path of report.html.
     """
     pictures = draw_all(results, out / "figures")
-    blocks = list(_blocks(results, pictures, facts))
+    blocks = list(compose(results, pictures, facts))
     write_text(out / "report.md", to_markdown(blocks, out))
     path = out / "report.html"
     write_text(path, to_html(blocks, TITLE))
     return path
 
 
-def _blocks(results: Results, pictures: dict[str, Path], facts: dict[str, Any]) -> Iterable[Block]:
+def compose(results: Results, pictures: dict[str, Path], facts: dict[str, Any]) -> Iterable[Block]:
+    """Say everything that the report says, from top to bottom.
+
+    Args:
+        results: Our runs.
+        pictures: The paths of the figures by name.
+        facts: The manifest.
+    """
     plan = results.plan
     yield Heading(1, TITLE)
     yield Paragraph(CITATION)
