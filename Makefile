@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 EXTRAS := experiments,cli,dask,dev
 PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: setup test reproduce lint types clean
+.PHONY: setup test reproduce record lint types clean
 
 setup: $(VENV)/ready
 
@@ -21,6 +21,12 @@ test: setup
 
 reproduce: setup
 	$(BIN)/python -m hillbandit reproduce
+
+# puts the report of the last reproduction among the documentation
+record: reproduce
+	mkdir -p docs/figures
+	cp results/report.md docs/reproduction.md
+	cp results/figures/*.png docs/figures/
 
 lint: setup
 	$(BIN)/ruff check .

@@ -93,7 +93,7 @@ def reproduce(
             )
         )
         with closing(connect(workers, dask)) as engine, progress_for(console) as progress:
-            report = run(plan, out, engine, progress, sys.argv)
+            report = run(plan, out, engine, progress, ["hillbandit", *sys.argv[1:]])
     except Refused as refused:
         _refuse(str(refused))
     except KeyboardInterrupt:

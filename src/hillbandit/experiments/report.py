@@ -107,7 +107,7 @@ def compose(results: Results, pictures: dict[str, Path], facts: dict[str, Any]) 
 def _plain(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "; ".join(map(_plain, value)) if isinstance(value, list) else str(value)
 
 
 def _number(value: float | None, digits: int = 1) -> str:
@@ -334,7 +334,8 @@ def _noisy_royal_road(results: Results, pictures: dict[str, Path]) -> Iterable[B
         "genes go on being tried. Without noise the problem does not arise: differences of 0 are "
         "credited, and all genes of incomplete blocks stay equally urgent. k is in units of "
         "fitness; to be heard over the noise it has to be of the size of what a block is worth. "
-        "With such a k the bandit solves noisy Royal Road, and needs fewer evaluations than RMHC:"
+        "With such a k the bandit solves noisy Royal Road, and needs fewer evaluations than RMHC. "
+        "(With k = 1/2 only blocks of 2 are within its reach, and only with much resampling.)"
     )
     rows = [
         (

@@ -81,8 +81,17 @@ def reproduce(
             )
         progress.say("Writing tables, figures and the report")
         write_tables(results, out)
-        facts = manifest(plan, engine, command, began, time.monotonic() - clock, made)
-        write_text(out / "manifest.json", json.dumps(facts, indent=2) + "\n")
+        session = {
+            "command": shlex.join(command),
+            "began": began.isoformat(timespec="seconds"),
+            "duration_seconds": round(time.monotonic() - clock, 1),
+            "engine": engine.name,
+            "workers": engine.workers,
+            "runs_made": made,
+        }
+        path = out / "manifest.json"
+        facts = manifest(plan, [*earlier_sessions(path), session])
+        write_text(path, json.dumps(facts, indent=2) + "\n")
         return write_report(results, out, facts)
     except OSError as error:
         raise Refused(
@@ -173,14 +182,7 @@ def far_cells(results: Results) -> list[Cell]:
     ]
 
 
-def manifest(
-    plan: Plan,
-    engine: Engine,
-    command: Sequence[str],
-    began: datetime,
-    seconds: float,
-    made: int,
-) -> dict[str, Any]:
+def manifest(plan: Plan, sessions: list[dict[str, Any]]) -> dict[str, Any]:
     """Say how the results came about; nothing in it names the machine or its user."""
     packages = {}
     for name in ("numpy", "numba", "matplotlib", "distributed"):
@@ -194,16 +196,21 @@ def manifest(
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": packages,
-        "command": shlex.join(command),
         "seed": plan.seed,
         "seeds": "of a run: the first 6 bytes of SHA-256 of 'seed|cell|run'; see runs.csv",
         "repeats": plan.repeats,
         "experiments": [NAMES[name] for name in plan.cells],
         "cells": len(plan.distinct),
         "runs": plan.repeats * len(plan.distinct),
-        "runs_made_by_this_command": made,
-        "engine": engine.name,
-        "workers": engine.workers,
-        "began": began.isoformat(timespec="seconds"),
-        "duration_seconds": round(seconds, 1),
+        "duration_seconds": round(sum(session["duration_seconds"] for session in sessions), 1),
+        "sessions": sessions,
     }
+
+
+def earlier_sessions(path: Path) -> list[dict[str, Any]]:
+    """Read which commands have worked on these results before; none if that is not known."""
+    try:
+        sessions = json.loads(path.read_text(encoding="utf-8"))["sessions"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [s for s in sessions if isinstance(s, dict) and "duration_seconds" in s]
