@@ -9,17 +9,22 @@ trials open than one attempt needs, there are several:
 - A further attempt changes the most urgent gene that no open attempt changes already (once every
   gene is being tried, the round starts again).
 - An attempt whose base has been replaced meanwhile is still evidence: it is credited with the
-  difference from its own base. If it was no loss there, its change is a *gain* to be combined with
-  the new genome.
-- Gains are combined: the next attempt carries all of them at once into the genome climbed from, and
-  is kept or dropped like any child. One such union is open at a time, so that further gains
-  gather for the next. Only changes of one gene are credited to a bandit.
+  difference from its own base. If it was better than that, its change is a *gain* to be combined
+  with the new genome; if there was no difference, it is a *drift*.
+- Gains are combined: the next attempt, a *union*, carries all of them at once into the genome
+  climbed from, and is kept or dropped like any child. Where there are no gains, it carries half of
+  the drifts, drawn at random. One union is open at a time, so that more gather for the next. Until
+  it comes back, a child that could be kept waits (a gain does not wait for drifts); if the union is
+  kept, it is combined in its turn, and if not, the best of those that wait is kept.
+- Only changes of one gene are credited to a bandit.
+- Under noise, an attempt of which no child has been asked for when its base is replaced is given
+  up: the same evaluations say more about a child of the new genome.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
@@ -66,6 +71,8 @@ class _Attempt:
     missing: int
     """Evaluations still to be told, of the child and of the base for its sake."""
     union: bool
+    gainful: bool
+    """Whether it unites gains; otherwise it unites moves that made no difference, or is none."""
     total: float = 0.0
     count: int = 0
 
@@ -147,6 +154,10 @@ class Climber(Optimizer):
         """Evaluations of the open attempts that have not been asked for yet."""
         self._attempts: dict[int, _Attempt] = {}
         self._gains: Moves = {}
+        self._drifts: Moves = {}
+        """Moves of attempts whose base has been replaced: gains, and those without a difference."""
+        self._waiting: list[tuple[_Attempt, float]] = []
+        """Children that could be kept, with their differences, while a union is open."""
         self._climb_began = 0
         self._stalled = 0
         """Attempts since the last one that was better than the genome climbed from."""
@@ -282,7 +293,8 @@ class Climber(Optimizer):
         if base.count == 0 and base.identity not in self._starting:
             self._evaluate_start()
             return
-        moves = self._union() if self._gains else {}
+        gainful = bool(self._gains)
+        moves = self._union() if gainful or self._drifts else {}
         union = bool(moves)
         reuses = 0
         while True:
@@ -293,7 +305,7 @@ class Climber(Optimizer):
                     if not self._alternative():
                         raise
                     return
-            self._new_attempt(moves, union)
+            self._new_attempt(moves, union, union and gainful)
             if self.duplicates != "reuse" or not self._reuse():
                 return
             union = False
@@ -337,21 +349,25 @@ class Climber(Optimizer):
         if any(attempt.union for attempt in self._attempts.values()):
             return {}
         genome = self._incumbent.genome
-        moves = {gene: value for gene, value in self._gains.items() if genome[gene] != value}
-        self._gains = {}
+        # half of the moves that make no difference, or a plateau would be walked in circles
+        united = self._gains or {
+            gene: value for gene, value in self._drifts.items() if self._rng.random() < 0.5
+        }
+        moves = {gene: value for gene, value in united.items() if genome[gene] != value}
+        self._gains, self._drifts = {}, {}
         return moves if self.space.is_valid(mutated(genome, moves)) else {}
 
-    def _new_attempt(self, moves: Moves, union: bool) -> None:
+    def _new_attempt(self, moves: Moves, union: bool, gainful: bool) -> None:
         identity = self._identities = self._identities + 1
         base = self._incumbent
         child = mutated(base.genome, moves)
         if self.noisy:
             r = self.resamples
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 2 * r, union)
+            self._attempts[identity] = _Attempt(identity, base, moves, child, 2 * r, union, gainful)
             self._queue.extend([(BASE, identity)] * r)
             self._queue.extend([(CHILD, identity)] * r)
         else:
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 1, union)
+            self._attempts[identity] = _Attempt(identity, base, moves, child, 1, union, gainful)
             self._queue.append((CHILD, identity))
 
     # --- telling --------------------------------------------------------------------------------
@@ -396,10 +412,14 @@ class Climber(Optimizer):
             self._mutations[gene] += 1
             if len(moves) == 1:
                 self._credit(gene, int(base.genome[gene]), new, difference)
-        if base is self._incumbent:
+        if base is not self._incumbent:
+            self._keep_for_union(attempt, difference)
+        elif difference >= 0 and self._union_goes_first(difference):
+            self._waiting.append((attempt, difference))
+        else:
             self._decide(attempt, difference)
-        elif difference >= 0:
-            self._gains.update(moves)
+        if attempt.union:
+            self._release()
         if self.restart_after is not None and (
             self._stalled >= self.restart_after or len(self._tried) >= self._neighbours
         ):
@@ -411,9 +431,47 @@ class Climber(Optimizer):
             self._incumbent = self._new_base(attempt.genome)
             self._incumbent.total, self._incumbent.count = attempt.total, attempt.count
             self._tried.clear()
+            if difference > 0:
+                self._drifts = {}  # what made no difference before may make one now
+            if self._attempts and self.noisy:
+                self._give_up_unstarted()
         elif not self.noisy and len(attempt.moves) == 1:
             self._tried.update(attempt.moves.items())
         self._stalled = 0 if difference > 0 else self._stalled + 1
+
+    def _keep_for_union(self, attempt: _Attempt, difference: float) -> None:
+        if difference > 0:
+            self._gains.update(attempt.moves)
+        elif difference == 0:
+            self._drifts.update(attempt.moves)
+
+    def _union_goes_first(self, difference: float) -> bool:
+        """Tell whether a child that could be kept has to wait for an open union.
+
+        A gain is not kept waiting for a union of moves that make no difference.
+        """
+        base = self._incumbent
+        return any(
+            a.union and a.base is base and (difference == 0 or a.gainful)
+            for a in self._attempts.values()
+        )
+
+    def _release(self) -> None:
+        """Let the children that waited for a union go their way, now that it is decided."""
+        self._waiting.sort(key=lambda pair: pair[1], reverse=True)  # stable: the first of equals
+        waiting, self._waiting = self._waiting, []
+        for attempt, difference in waiting:
+            if attempt.base is self._incumbent:
+                self._decide(attempt, difference)
+            else:
+                self._keep_for_union(attempt, difference)
+
+    def _give_up_unstarted(self) -> None:
+        """Give up the attempts of an earlier base of which no child has been asked for."""
+        unasked = Counter(identity for kind, identity in self._queue if kind == CHILD)
+        for identity, count in unasked.items():
+            if count == self.resamples and self._attempts[identity].base is not self._incumbent:
+                self._drop((CHILD, identity))
 
     def _restart(self) -> None:
         self._incumbent = self._new_base(self._new_start())
@@ -424,7 +482,8 @@ class Climber(Optimizer):
         self._queue.clear()
         self._starting.clear()
         self._tried.clear()
-        self._gains = {}
+        self._waiting.clear()
+        self._gains, self._drifts = {}, {}
         self._stalled = 0
         self._reset()
 
@@ -449,8 +508,10 @@ class Climber(Optimizer):
             base = self._starting.pop(identity, None)
             if base is self._incumbent and not base.count:
                 self._stuck = True  # a start that cannot be evaluated is no start
-        elif self._attempts.pop(identity, None) is not None:
+        elif (attempt := self._attempts.pop(identity, None)) is not None:
             self._queue = deque(t for t in self._queue if t[0] == START or t[1] != identity)
+            if attempt.union:
+                self._release()
 
     # --- the start ------------------------------------------------------------------------------
 
@@ -499,7 +560,8 @@ class Climber(Optimizer):
         )
 
     def _state(self) -> dict[str, Any]:
-        bases = {a.base.identity: a.base for a in self._attempts.values()}
+        attempts = [*self._attempts.values(), *(a for a, _ in self._waiting)]
+        bases = {a.base.identity: a.base for a in attempts}
         bases |= self._starting | {self._incumbent.identity: self._incumbent}
         return {
             "identities": self._identities,
@@ -508,20 +570,11 @@ class Climber(Optimizer):
             "bases": [[b.identity, b.genome.tolist(), b.total, b.count] for b in bases.values()],
             "incumbent": self._incumbent.identity,
             "starting": list(self._starting),
-            "attempts": [
-                [
-                    a.identity,
-                    a.base.identity,
-                    list(a.moves.items()),
-                    a.missing,
-                    a.union,
-                    a.total,
-                    a.count,
-                ]
-                for a in self._attempts.values()
-            ],
+            "attempts": [_plain(a) for a in self._attempts.values()],
+            "waiting": [[_plain(a), difference] for a, difference in self._waiting],
             "queue": [list(ticket) for ticket in self._queue],
             "gains": list(self._gains.items()),
+            "drifts": list(self._drifts.items()),
             "stalled": self._stalled,
             "stuck": self._stuck,
             "tried": sorted(self._tried),
@@ -538,14 +591,11 @@ class Climber(Optimizer):
         }
         self._incumbent = bases[state["incumbent"]]
         self._starting = {identity: bases[identity] for identity in state["starting"]}
-        self._attempts = {}
-        for identity, base_identity, moves, missing, union, total, count in state["attempts"]:
-            base, changes = bases[base_identity], dict(moves)
-            self._attempts[identity] = _Attempt(
-                identity, base, changes, mutated(base.genome, changes), missing, union, total, count
-            )
+        self._attempts = {plain[0]: _attempt(bases, plain) for plain in state["attempts"]}
+        self._waiting = [(_attempt(bases, plain), d) for plain, d in state["waiting"]]
         self._queue = deque(tuple(ticket) for ticket in state["queue"])
         self._gains = dict(state["gains"])
+        self._drifts = dict(state["drifts"])
         self._stalled = state["stalled"]
         self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
@@ -558,6 +608,20 @@ def mutated(genome: Genome, moves: Moves) -> Genome:
     for gene, value in moves.items():
         child[gene] = value
     return child
+
+
+def _plain(attempt: _Attempt) -> list[Any]:
+    """Write an attempt in plain JSON types."""
+    moves = list(attempt.moves.items())
+    counts = [attempt.missing, attempt.union, attempt.gainful, attempt.total, attempt.count]
+    return [attempt.identity, attempt.base.identity, moves, *counts]
+
+
+def _attempt(bases: dict[int, _Base], plain: list[Any]) -> _Attempt:
+    """Read what `_plain` wrote."""
+    identity, base_identity, moves, *counts = plain
+    base, changes = bases[base_identity], dict(moves)
+    return _Attempt(identity, base, changes, mutated(base.genome, changes), *counts)
 
 
 def _require_positive(what: str, value: Any) -> None:
