@@ -1,4 +1,5 @@
 # Two commands for people: `make reproduce` and `make test`. Everything they need is installed into .venv.
+# make reproduce ARGS=--quick passes options on.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -20,7 +21,7 @@ test: setup
 	$(BIN)/python -m pytest -n auto
 
 reproduce: setup
-	$(BIN)/python -m hillbandit reproduce
+	$(BIN)/python -m hillbandit reproduce $(ARGS)
 
 # puts the report of the last reproduction among the documentation
 record: reproduce

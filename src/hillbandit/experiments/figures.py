@@ -400,13 +400,16 @@ def endings(results: Results, quality: bool) -> Figure:
             axes.set_title(
                 f"{ALGORITHM_NAMES[algorithm]}, n = {n}, r = {r}", fontsize=9, loc="left"
             )
-            axes.set_ylim(bottom=0)
-            if not quality:
-                axes.set_ylim(-3, 103)
             if row == len(rows) - 1:
                 axes.set_xlabel("evaluations spent")
             if column == 0:
                 axes.set_ylabel("wrong bits (mean)" if quality else "runs at optimum (%)")
+    for axes in panels.flat:
+        # only now, because a limit set before the last panel of a row would hold for all of it
+        if quality:
+            axes.set_ylim(bottom=0)
+        else:
+            axes.set_ylim(-3, 103)
     shown = list(styles.values())[1 if quality else 0 :]
     figure.legend(
         handles=[_handle(label, colour, marker, style) for label, colour, style, marker in shown],

@@ -90,7 +90,10 @@ def reproduce(
             "runs_made": made,
         }
         path = out / "manifest.json"
-        facts = manifest(plan, [*earlier_sessions(path), session])
+        sessions = earlier_sessions(path)
+        if made or not sessions:
+            sessions.append(session)
+        facts = manifest(plan, sessions)
         write_text(path, json.dumps(facts, indent=2) + "\n")
         return write_report(results, out, facts)
     except OSError as error:
