@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from hillbandit.experiments.document import (
     to_markdown,
 )
 from hillbandit.experiments.figures import draw_all
-from hillbandit.experiments.plan import NAMES, Cell, reading_problems, reading_variants
+from hillbandit.experiments.plan import NAMES, Cell, reading_variants
 from hillbandit.experiments.results import (
     Results,
     busiest_share,
@@ -371,7 +372,8 @@ def _outcome(summary: Summary) -> tuple[str, str, str]:
 def _readings(results: Results, pictures: dict[str, Path]) -> Iterable[Block]:
     del pictures
     published = {c.published.cell: c.published for c in compare(results.summaries)}
-    problems = reading_problems()
+    cells = results.plan.cells["readings"]
+    problems = list(dict.fromkeys(replace(c, reading="published", k=0.5) for c in cells))
     yield Paragraph(
         "The printed equation 5 and the published results do not agree. Only one reading gives the "
         "published numbers everywhere: sums credited both ways over n_i = 1 + the mutations "
@@ -386,22 +388,9 @@ def _readings(results: Results, pictures: dict[str, Path]) -> Iterable[Block]:
         name = "the reading used here" if (reading, k) == ("published", 0.5) else reading
         if reading == "published" and k != 0.5:
             name = f"the same with k = {k:g}"
-        found = [results.summaries[_variant(cell, reading, k)] for cell in problems]
+        found = [results.summaries[replace(cell, reading=reading, k=k)] for cell in problems]
         rows.append((name, *(_briefly(summary) for summary in found)))
     yield Table(("reading", *(cell.label.replace(" bandit", "") for cell in problems)), rows)
-
-
-def _variant(cell: Cell, reading: str, k: float) -> Cell:
-    return Cell(
-        cell.problem,
-        cell.algorithm,
-        cell.noise_sd,
-        cell.resamples,
-        cell.block_size,
-        cell.n,
-        reading,
-        k,
-    )
 
 
 def _theirs(published: dict[Cell, Any], cell: Cell) -> str:
