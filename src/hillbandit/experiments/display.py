@@ -72,9 +72,10 @@ class PlainProgress:
     ) -> None:
         """Do nothing: a line is out when it is written."""
 
-    def begin(self, work: float, done: float) -> None:
+    def begin(self, work: float, done: float, running: Sequence[Task]) -> None:
         """Say how much there is to do."""
         self._clock = Clock(work, done)
+        self.say(f"Running, beginning with {running_text(running)}")
         if self._clock.share >= 0.005:
             self.say(f"{self._clock.share:.0%} is there from an earlier command; going on")
 
@@ -127,9 +128,10 @@ class BarProgress:
         self._bar.update(self._id, visible=False)
         self._live.stop()
 
-    def begin(self, work: float, done: float) -> None:
+    def begin(self, work: float, done: float, running: Sequence[Task]) -> None:
         """Show the bar."""
         self._clock = Clock(work, done)
+        self._running = running
         self._bar.update(self._id, visible=True, total=work, completed=done)
         if self._clock.share >= 0.005:
             self._console.print(f"{self._clock.share:.0%} is there from an earlier command")

@@ -31,8 +31,8 @@ AGAIN = 11
 class Progress(Protocol):
     """Shows someone who waits what is going on."""
 
-    def begin(self, work: float, done: float) -> None:
-        """Say how much work there is, in seconds of one core, and how much was found done."""
+    def begin(self, work: float, done: float, running: Sequence[Task]) -> None:
+        """Say how much work there is, in seconds of one core, how much was found, what is first."""
 
     def step(self, task: Task, work: float, running: Sequence[Task]) -> None:
         """Say that a task is finished, and which ones are being worked on."""
@@ -120,8 +120,8 @@ def run_missing(
     total = sum(count * expected_seconds(cell) for cell, count in runs.items())
     progress.say("Compiling the kernels (some seconds, the first time only)")
     compile_kernels()
-    progress.begin(total, total - sum(work.values()))
     waiting = dict.fromkeys(sorted(tasks, key=lambda task: -work[task]))
+    progress.begin(total, total - sum(work.values()), list(waiting)[: engine.workers])
     for task, records in engine.results(list(waiting)):
         journal.add(task, records)
         del waiting[task]
