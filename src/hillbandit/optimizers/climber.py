@@ -3,7 +3,7 @@
 J. Liu, D. Pérez-Liébana, S. M. Lucas: Bandit-Based Random Mutation Hill-Climbing. CEC 2017.
 
 A climber compares a *child* with the genome climbed from, its *base*. One such comparison is an
-`_Attempt`. Sequentially there is one attempt at a time, and the loop is the paper's. With more
+`Attempt`. Sequentially there is one attempt at a time, and the loop is the paper's. With more
 trials open than one attempt needs, there are several:
 
 - A further attempt changes the most urgent gene that no open attempt changes already (once every
@@ -26,11 +26,22 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
+from hillbandit.optimizers.attempts import (
+    BASE,
+    CHILD,
+    START,
+    Attempt,
+    Base,
+    Moves,
+    Siblings,
+    mutated,
+    plain,
+    restored,
+)
 from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
 from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
 from hillbandit.trial import GeneReport
@@ -42,39 +53,6 @@ RANDOM_STARTS = 1_000
 """How many random starts are drawn, where duplicates are avoided, before all are looked at."""
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
-
-Moves = dict[int, int]
-"""A mutation: the new value index of each gene that changes."""
-
-# what the evaluation of a ticket is for: (START, base), (BASE, attempt) or (CHILD, attempt)
-START, BASE, CHILD = 0, 1, 2
-
-
-@dataclass(slots=True)
-class _Base:
-    """A genome climbed from, now or earlier, with the evaluations that the algorithm has of it."""
-
-    identity: int
-    genome: Genome
-    total: float = 0.0
-    count: int = 0
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """A child being compared with its base."""
-
-    identity: int
-    base: _Base
-    moves: Moves
-    genome: Genome
-    missing: int
-    """Evaluations still to be told, of the child and of the base for its sake."""
-    union: bool
-    gainful: bool
-    """Whether it unites gains; otherwise it unites moves that made no difference, or is none."""
-    total: float = 0.0
-    count: int = 0
 
 
 class Climber(Optimizer):
@@ -152,12 +130,10 @@ class Climber(Optimizer):
         self._identities = 0
         self._queue: deque[Ticket] = deque()
         """Evaluations of the open attempts that have not been asked for yet."""
-        self._attempts: dict[int, _Attempt] = {}
-        self._gains: Moves = {}
-        self._drifts: Moves = {}
-        """Moves of attempts whose base has been replaced: gains, and those without a difference."""
-        self._waiting: list[tuple[_Attempt, float]] = []
-        """Children that could be kept, with their differences, while a union is open."""
+        self._attempts: dict[int, Attempt] = {}
+        self._siblings = Siblings()
+        self._lost: set[bytes] = set()
+        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._climb_began = 0
         self._stalled = 0
         """Attempts since the last one that was better than the genome climbed from."""
@@ -167,7 +143,7 @@ class Climber(Optimizer):
         """Whether the climb is over and the next evaluation is that of a new start."""
         genome = space.sample(self._rng) if self._start is None else self._start
         self._incumbent = self._new_base(genome)
-        self._starting: dict[int, _Base] = {}
+        self._starting: dict[int, Base] = {}
         """Bases whose first evaluation has been asked for."""
 
     # --- what a subclass defines --------------------------------------------------------------
@@ -209,23 +185,28 @@ class Climber(Optimizer):
                     return {gene: value}
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
-        raise Exhausted("every neighbour of the genome climbed from has been evaluated")
+        raise Exhausted("every neighbour of the genome climbed from has been evaluated or failed")
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
-        if self.space.valid is None and self.duplicates != "avoid":
+        if self.space.valid is None and self.duplicates != "avoid" and not self._lost:
             return True
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
 
     def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is a duplicate to be avoided."""
-        return self.duplicates == "avoid" and self._known(genome)
+        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
+        if self.duplicates == "avoid":
+            return self._known(genome)
+        return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
-        """Tell whether a genome has been evaluated, or is on its way."""
-        return self._archive.row(self._archive.key(genome)) is not None or any(
-            np.array_equal(genome, attempt.genome) for attempt in self._attempts.values()
+        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
+        key = self._archive.key(genome)
+        return (
+            self._archive.row(key) is not None
+            or key in self._lost
+            or any(np.array_equal(genome, attempt.genome) for attempt in self._attempts.values())
         )
 
     def _busy(self) -> set[int]:
@@ -293,8 +274,8 @@ class Climber(Optimizer):
         if base.count == 0 and base.identity not in self._starting:
             self._evaluate_start()
             return
-        gainful = bool(self._gains)
-        moves = self._union() if gainful or self._drifts else {}
+        gainful = bool(self._siblings.gains)
+        moves = self._union()
         union = bool(moves)
         reuses = 0
         while True:
@@ -345,16 +326,11 @@ class Climber(Optimizer):
         return True
 
     def _union(self) -> Moves:
-        """Combine the gains of attempts whose base was replaced before they came back."""
+        """Combine what came of attempts whose base was replaced before they came back."""
         if any(attempt.union for attempt in self._attempts.values()):
             return {}
         genome = self._incumbent.genome
-        # half of the moves that make no difference, or a plateau would be walked in circles
-        united = self._gains or {
-            gene: value for gene, value in self._drifts.items() if self._rng.random() < 0.5
-        }
-        moves = {gene: value for gene, value in united.items() if genome[gene] != value}
-        self._gains, self._drifts = {}, {}
+        moves = self._siblings.union(genome, self._rng)
         return moves if self.space.is_valid(mutated(genome, moves)) else {}
 
     def _new_attempt(self, moves: Moves, union: bool, gainful: bool) -> None:
@@ -363,11 +339,11 @@ class Climber(Optimizer):
         child = mutated(base.genome, moves)
         if self.noisy:
             r = self.resamples
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 2 * r, union, gainful)
+            self._attempts[identity] = Attempt(identity, base, moves, child, 2 * r, union, gainful)
             self._queue.extend([(BASE, identity)] * r)
             self._queue.extend([(CHILD, identity)] * r)
         else:
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 1, union, gainful)
+            self._attempts[identity] = Attempt(identity, base, moves, child, 1, union, gainful)
             self._queue.append((CHILD, identity))
 
     # --- telling --------------------------------------------------------------------------------
@@ -401,7 +377,7 @@ class Climber(Optimizer):
             if attempt.base is base and not attempt.missing:
                 self._resolve(attempt)
 
-    def _resolve(self, attempt: _Attempt) -> None:
+    def _resolve(self, attempt: Attempt) -> None:
         """Compare a child with its base, now that all its evaluations have been told."""
         del self._attempts[attempt.identity]
         base, moves = attempt.base, attempt.moves
@@ -413,9 +389,9 @@ class Climber(Optimizer):
             if len(moves) == 1:
                 self._credit(gene, int(base.genome[gene]), new, difference)
         if base is not self._incumbent:
-            self._keep_for_union(attempt, difference)
+            self._siblings.keep(moves, difference)
         elif difference >= 0 and self._union_goes_first(difference):
-            self._waiting.append((attempt, difference))
+            self._siblings.waiting.append((attempt, difference))
         else:
             self._decide(attempt, difference)
         if attempt.union:
@@ -425,25 +401,19 @@ class Climber(Optimizer):
         ):
             self._stuck = True
 
-    def _decide(self, attempt: _Attempt, difference: float) -> None:
+    def _decide(self, attempt: Attempt, difference: float) -> None:
         """Keep the child when it is no worse than its base."""
         if difference >= 0:
             self._incumbent = self._new_base(attempt.genome)
             self._incumbent.total, self._incumbent.count = attempt.total, attempt.count
             self._tried.clear()
             if difference > 0:
-                self._drifts = {}  # what made no difference before may make one now
+                self._siblings.drifts = {}  # what made no difference before may make one now
             if self._attempts and self.noisy:
                 self._give_up_unstarted()
         elif not self.noisy and len(attempt.moves) == 1:
             self._tried.update(attempt.moves.items())
         self._stalled = 0 if difference > 0 else self._stalled + 1
-
-    def _keep_for_union(self, attempt: _Attempt, difference: float) -> None:
-        if difference > 0:
-            self._gains.update(attempt.moves)
-        elif difference == 0:
-            self._drifts.update(attempt.moves)
 
     def _union_goes_first(self, difference: float) -> bool:
         """Tell whether a child that could be kept has to wait for an open union.
@@ -458,20 +428,18 @@ class Climber(Optimizer):
 
     def _release(self) -> None:
         """Let the children that waited for a union go their way, now that it is decided."""
-        self._waiting.sort(key=lambda pair: pair[1], reverse=True)  # stable: the first of equals
-        waiting, self._waiting = self._waiting, []
-        for attempt, difference in waiting:
+        for attempt, difference in self._siblings.released():
             if attempt.base is self._incumbent:
                 self._decide(attempt, difference)
             else:
-                self._keep_for_union(attempt, difference)
+                self._siblings.keep(attempt.moves, difference)
 
     def _give_up_unstarted(self) -> None:
         """Give up the attempts of an earlier base of which no child has been asked for."""
         unasked = Counter(identity for kind, identity in self._queue if kind == CHILD)
         for identity, count in unasked.items():
             if count == self.resamples and self._attempts[identity].base is not self._incumbent:
-                self._drop((CHILD, identity))
+                self._drop((BASE, identity))
 
     def _restart(self) -> None:
         self._incumbent = self._new_base(self._new_start())
@@ -482,25 +450,22 @@ class Climber(Optimizer):
         self._queue.clear()
         self._starting.clear()
         self._tried.clear()
-        self._waiting.clear()
-        self._gains, self._drifts = {}, {}
+        self._siblings = Siblings()
         self._stalled = 0
         self._reset()
 
     def _new_start(self) -> Genome:
-        genome = self.space.sample(self._rng)
-        if self.duplicates == "reevaluate":
-            return genome
+        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
         for _ in range(RANDOM_STARTS):
-            if not self._known(genome):
-                return genome
             genome = self.space.sample(self._rng)
+            if not unwanted(genome):
+                return genome
         if self.space.size > ENUMERATE_AT_MOST:
             return genome  # nearly everything is known, so knowing this too is no loss
-        unknown = [g for g in self.space.genomes() if self.space.is_valid(g) and not self._known(g)]
-        if not unknown:
+        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
+        if not wanted:
             raise Exhausted("every configuration has been evaluated")
-        return unknown[int(self._rng.random() * len(unknown))]
+        return wanted[int(self._rng.random() * len(wanted))]
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket
@@ -508,16 +473,19 @@ class Climber(Optimizer):
             base = self._starting.pop(identity, None)
             if base is self._incumbent and not base.count:
                 self._stuck = True  # a start that cannot be evaluated is no start
+                self._lost.add(self._archive.key(base.genome))
         elif (attempt := self._attempts.pop(identity, None)) is not None:
             self._queue = deque(t for t in self._queue if t[0] == START or t[1] != identity)
+            if kind == CHILD:
+                self._lost.add(self._archive.key(attempt.genome))
             if attempt.union:
                 self._release()
 
     # --- the start ------------------------------------------------------------------------------
 
-    def _new_base(self, genome: Genome) -> _Base:
+    def _new_base(self, genome: Genome) -> Base:
         self._identities += 1
-        return _Base(self._identities, genome)
+        return Base(self._identities, genome)
 
     def _begin(self) -> None:
         """Use what was told in advance: evaluations of the start and of its neighbours."""
@@ -560,7 +528,7 @@ class Climber(Optimizer):
         )
 
     def _state(self) -> dict[str, Any]:
-        attempts = [*self._attempts.values(), *(a for a, _ in self._waiting)]
+        attempts = [*self._attempts.values(), *(a for a, _ in self._siblings.waiting)]
         bases = {a.base.identity: a.base for a in attempts}
         bases |= self._starting | {self._incumbent.identity: self._incumbent}
         return {
@@ -570,15 +538,14 @@ class Climber(Optimizer):
             "bases": [[b.identity, b.genome.tolist(), b.total, b.count] for b in bases.values()],
             "incumbent": self._incumbent.identity,
             "starting": list(self._starting),
-            "attempts": [_plain(a) for a in self._attempts.values()],
-            "waiting": [[_plain(a), difference] for a, difference in self._waiting],
+            "attempts": [plain(a) for a in self._attempts.values()],
             "queue": [list(ticket) for ticket in self._queue],
-            "gains": list(self._gains.items()),
-            "drifts": list(self._drifts.items()),
+            "siblings": self._siblings.state(),
             "stalled": self._stalled,
             "stuck": self._stuck,
             "tried": sorted(self._tried),
             "mutations": list(self._mutations),
+            "lost": sorted(key.hex() for key in self._lost),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -586,42 +553,19 @@ class Climber(Optimizer):
         self._climb_began = state["climb_began"]
         self.reused = state["reused"]
         bases = {
-            identity: _Base(identity, np.array(genome, dtype=np.int64), total, count)
+            identity: Base(identity, np.array(genome, dtype=np.int64), total, count)
             for identity, genome, total, count in state["bases"]
         }
         self._incumbent = bases[state["incumbent"]]
         self._starting = {identity: bases[identity] for identity in state["starting"]}
-        self._attempts = {plain[0]: _attempt(bases, plain) for plain in state["attempts"]}
-        self._waiting = [(_attempt(bases, plain), d) for plain, d in state["waiting"]]
+        self._attempts = {plain[0]: restored(bases, plain) for plain in state["attempts"]}
         self._queue = deque(tuple(ticket) for ticket in state["queue"])
-        self._gains = dict(state["gains"])
-        self._drifts = dict(state["drifts"])
+        self._siblings = Siblings.restored(bases, state["siblings"])
         self._stalled = state["stalled"]
         self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
         self._mutations = list(state["mutations"])
-
-
-def mutated(genome: Genome, moves: Moves) -> Genome:
-    """Copy a genome and make the moves in the copy."""
-    child = genome.copy()
-    for gene, value in moves.items():
-        child[gene] = value
-    return child
-
-
-def _plain(attempt: _Attempt) -> list[Any]:
-    """Write an attempt in plain JSON types."""
-    moves = list(attempt.moves.items())
-    counts = [attempt.missing, attempt.union, attempt.gainful, attempt.total, attempt.count]
-    return [attempt.identity, attempt.base.identity, moves, *counts]
-
-
-def _attempt(bases: dict[int, _Base], plain: list[Any]) -> _Attempt:
-    """Read what `_plain` wrote."""
-    identity, base_identity, moves, *counts = plain
-    base, changes = bases[base_identity], dict(moves)
-    return _Attempt(identity, base, changes, mutated(base.genome, changes), *counts)
+        self._lost = {bytes.fromhex(key) for key in state["lost"]}
 
 
 def _require_positive(what: str, value: Any) -> None:
