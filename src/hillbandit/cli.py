@@ -10,6 +10,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from hillbandit import commands
+
 app = typer.Typer(
     name="hillbandit",
     no_args_is_help=True,
@@ -120,3 +122,6 @@ def _refuse(sentence: str) -> NoReturn:
     """Say why not, and end with the status that a wrong command line has."""
     typer.echo(sentence, err=True)
     raise typer.Exit(2)
+
+
+commands.register(app)
