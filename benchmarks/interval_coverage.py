@@ -1,7 +1,7 @@
 """Measure how often the recommendation's 95 % interval holds the configuration's true value.
 
     python benchmarks/interval_coverage.py            prints the table
-    python benchmarks/interval_coverage.py --write    also writes it to benchmarks/interval_coverage.md
+    python benchmarks/interval_coverage.py --write    also writes it to interval_coverage.md
 
 The interval comes from the evaluations that chose the configuration, so it is optimistic: what
 was chosen has been lucky. Beside it stand the intervals from as many fresh evaluations.

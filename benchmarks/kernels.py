@@ -196,8 +196,8 @@ def main() -> None:
         "",
         "## The limit at 64 genes",
         "",
-        "With 64 genes the straightforward loop is short, and 20 times would leave the kernel less "
-        "than what an iteration needs besides the choice of the gene:",
+        "With 64 genes the straightforward loop is short, and 20 times would leave the kernel "
+        "hardly more than an iteration needs besides the choice of the gene:",
         "",
         "| part | cost |",
         "| --- | ---: |",

@@ -1,4 +1,4 @@
-"""The journal: nothing finished is lost, nothing half written is taken, nothing foreign mixed in."""
+"""The journal: nothing finished is lost, nothing half written taken, nothing foreign mixed in."""
 
 from __future__ import annotations
 

@@ -17,12 +17,11 @@ from hillbandit.experiments.document import (
     to_markdown,
 )
 from hillbandit.experiments.figures import draw_all
-from hillbandit.experiments.plan import Cell, Options, make_plan
+from hillbandit.experiments.plan import Cell, Options, Task, make_plan
 from hillbandit.experiments.report import compose, write_report
 from hillbandit.experiments.results import Results
 from hillbandit.experiments.runner import far_cells
 from hillbandit.experiments.simulation import Record, run_task
-from hillbandit.experiments.plan import Task
 from hillbandit.experiments.statistics import Published, published_results, summarise
 
 PUBLISHED = {row.cell: row for row in published_results()}

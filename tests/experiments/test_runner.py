@@ -106,10 +106,10 @@ def test_fewer_repeats_are_the_first_of_more(tmp_path: Path) -> None:
     few = Plan(PLAN.cells, 3, 1)
     make_tables(few, tmp_path, Here())
     with (tmp_path / "runs.csv").open() as file:
-        before = [row for row in csv.DictReader(file)]
+        before = list(csv.DictReader(file))
     progress = make_tables(PLAN, tmp_path, Here())
     with (tmp_path / "runs.csv").open() as file:
-        after = [row for row in csv.DictReader(file)]
+        after = list(csv.DictReader(file))
     assert before == [row for row in after if int(row["run"]) < 3]
     assert progress.found > 0.3
 
