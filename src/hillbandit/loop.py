@@ -242,13 +242,13 @@ class Loop:
     def _next_confirmation(self) -> tuple[str | None, Trial | None]:
         ledger = self._ledger
         optimizer = ledger.optimizer
-        reserved = self._limits.reserved
         confirmation = ledger.books.confirmation
         if confirmation is None:
-            confirmation = ledger.confirm(choose_candidates(optimizer, reserved))
+            reserved = self._limits.reserved
+            confirmation = ledger.confirm(choose_candidates(optimizer, reserved), reserved)
         if ledger.has_in_flight:
             return None, ledger.next_trial()
-        _, missing = still_missing(confirmation, reserved, scores(optimizer, confirmation))
+        _, missing = still_missing(confirmation, scores(optimizer, confirmation))
         for candidate in ledger.books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)

@@ -14,7 +14,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from hillbandit.confirm import confirmed
 from hillbandit.space import Config, Genome
 from hillbandit.store import Store, StudyError
 from hillbandit.study import Study
@@ -160,13 +159,7 @@ class Overview:
         study = self.study
         if not study.evaluations and not study.optimizer.leaders(1):
             return None, False
-        books = study._ledger.books
-        if books.confirmation is not None and self.stopped == "budget":
-            spent = sum(map(len, books.confirmation.fresh))
-            fresh = confirmed(study.optimizer, books.confirmation, spent)
-            if fresh is not None:
-                return (fresh if study.maximizing else fresh.negated()), True
-        return study.recommend(), False
+        return study.recommend(), study.is_confirmed
 
     @property
     def state(self) -> str:
