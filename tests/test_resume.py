@@ -164,6 +164,27 @@ def test_no_worker_outlives_a_killed_study(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+def test_ctrl_c_at_random_moments_returns_what_is_known_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.db"
+    rng = random.Random(2)
+    for _ in range(6):
+        process = start(path, "bandit_rmhc", True, 5000)
+        assert process.stdout is not None
+        process.stdout.read(rng.randrange(10, 60))
+        time.sleep(rng.random() * 0.003)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        assert process.returncode == 0
+        assert journal(path)[-1].detail == {"reason": "interrupted"}
+    told = sum(event.kind == "tell" for event in journal(path))
+    resumed = run(path, "bandit_rmhc", True, told + 20)
+    straight = run(None, "bandit_rmhc", True, told + 20)
+    assert np.array_equal(resumed.history.genomes, straight.history.genomes)
+    assert np.array_equal(resumed.history.values, straight.history.values)
+
+
 def test_interrupted_and_straight_parallel_runs_are_equal(tmp_path: Path) -> None:
     problem = hb.problems.Noisy(hb.problems.OneMax(20), seed=None)
 
