@@ -26,7 +26,7 @@ Indices = NDArray[np.int64]
 LARGE_BLOCK = 32
 """From this many weights on, a gene's block is widened as a square instead of by its indices."""
 CHUNK = 32_768
-"""A rank-one update goes through the covariance in pieces of this many numbers: they fit a cache."""
+"""A rank-one update takes the covariance in pieces of this many numbers, which fit a cache."""
 
 
 class Layout:
@@ -87,6 +87,8 @@ class Layout:
 
     def values(self, places: Indices, x: Genome) -> Indices:
         """Say which values the changes at these places lead to: see `Belief.gains`."""
+        if self.binary:
+            return 1 - x[places]
         values = self.value_of[places]
         return np.where(values == x[self.gene_of[places]], 0, values)
 
@@ -196,9 +198,9 @@ class Belief(ABC):
     def forecast(self, x: Genome, y: Genome) -> Forecast:
         """Predict the value of y, x being the genome climbed from."""
         layout = self.layout
-        genes = np.flatnonzero(x != y)
+        genes = (x != y).nonzero()[0]
         if layout.binary:
-            index, signs = genes, (y - x)[genes].astype(np.float64)
+            index, signs = genes, 1.0 - 2.0 * x[genes]
             gains = signs * self._w[genes]
         else:
             new, is_new = layout.slots(y[genes], genes)
@@ -229,7 +231,7 @@ class Belief(ABC):
 
     def gain(self, forecast: Forecast) -> float:
         """Give the mean gain of a forecast's child by what is believed now."""
-        return float(forecast.signs @ self.mu[forecast.index])
+        return float(np.dot(forecast.signs, self.mu.take(forecast.index)))
 
     def ranges(self) -> Floats:
         """Give, for each gene, how far the means of its values lie apart."""
@@ -270,8 +272,9 @@ class DenseBelief(Belief):
         self._flat = self.P.reshape(-1)
         self._diagonal = self._flat[:: size + 1][:-1]
         rows = max(1, CHUNK // size)
-        self._rows = [slice(i, min(i + rows, size)) for i in range(0, size, rows)]
-        self._buffer = np.empty((min(rows, size), size))
+        buffer = np.empty((min(rows, size), size))
+        ends = [(i, min(i + rows, size)) for i in range(0, size, rows)]
+        self._pieces = [(slice(i, end), buffer[: end - i]) for i, end in ends]
         self._index_blocks()
 
     def _index_blocks(self) -> None:
@@ -294,11 +297,13 @@ class DenseBelief(Belief):
         self._entry_factor = np.concatenate(factor) if factor else np.empty(0)
 
     def start(self, g: float, b_variance: float) -> None:
+        """Begin with block(g) for every gene, and with b independent of them."""
         self.P.fill(0.0)
         self.widen(g)
         self.P[-1, -1] = b_variance
 
     def b_variance(self) -> float:
+        """Give P_bb."""
         return float(self.P[-1, -1])
 
     def _variances(self) -> Floats:
@@ -315,11 +320,12 @@ class DenseBelief(Belief):
         return differences
 
     def _cross(self, index: Indices, signs: Floats) -> tuple[Floats, float]:
-        cross: Floats = signs @ self.P[index]
+        cross: Floats = np.dot(signs, self.P.take(index, axis=0))
         cross += self.P[-1]
-        return cross, float(cross[-1]) + float(signs @ cross[index])
+        return cross, float(cross[-1]) + float(np.dot(signs, cross.take(index)))
 
     def widen(self, g: Floats | float) -> None:
+        """Add block(g)."""
         if self.layout.binary:
             self._diagonal += g
             return
@@ -330,19 +336,23 @@ class DenseBelief(Belief):
             self._diagonal[own] += 0.5 * each[i]
 
     def scale(self, factor: float) -> None:
+        """Multiply all variances."""
         self.P *= factor
 
     def update(self, forecast: Forecast, innovation: float, total: float) -> None:
+        """Take in an observation."""
         cross = forecast.cross
         share = cross / total
-        self.mu += share * innovation
-        column = share[:, None]
-        for rows in self._rows:
-            piece = self._buffer[: rows.stop - rows.start]
-            np.multiply(column[rows], cross, out=piece)
-            self.P[rows] -= piece
+        column, row = share[:, None], cross[None, :]
+        for rows, piece in self._pieces:
+            np.dot(column[rows], row, out=piece)  # faster than a broadcast product
+            part = self.P[rows]
+            np.subtract(part, piece, out=part)
+        share *= innovation
+        self.mu += share
 
     def move(self, forecast: Forecast, gain: float, rest: float) -> None:
+        """Let b be the value of the child."""
         self.mu[-1] += gain
         row = forecast.cross * rest  # P h after the update
         self.P[-1] = row
@@ -350,6 +360,7 @@ class DenseBelief(Belief):
         self.P[-1, -1] = forecast.variance * rest
 
     def set_b(self, value: float, variance: float) -> None:
+        """Set b, independent of the weights."""
         self.mu[-1] = value
         self.P[-1] = 0.0
         self.P[:, -1] = 0.0
@@ -370,11 +381,13 @@ class DiagonalBelief(Belief):
         """A difference of two weights has the variances of both."""
 
     def start(self, g: float, b_variance: float) -> None:
+        """Begin with block(g) for every gene, and with b independent of them."""
         self.D.fill(0.0)
         self.widen(g)
         self.D[-1] = b_variance
 
     def b_variance(self) -> float:
+        """Give P_bb."""
         return float(self.D[-1])
 
     def _variances(self) -> Floats:
@@ -394,24 +407,29 @@ class DiagonalBelief(Belief):
         return cross, float(np.abs(cross).sum())
 
     def widen(self, g: Floats | float) -> None:
+        """Add block(g)."""
         if self.layout.binary:
             self._d += g
         else:
             self._d += (g * self._factor)[self.layout.gene_of]
 
     def scale(self, factor: float) -> None:
+        """Multiply all variances."""
         self.D *= factor
 
     def update(self, forecast: Forecast, innovation: float, total: float) -> None:
+        """Take in an observation."""
         places = np.append(forecast.index, self.layout.weights)
         self.mu[places] += forecast.cross * (innovation / total)
         self.D[places] -= forecast.cross**2 / total
 
     def move(self, forecast: Forecast, gain: float, rest: float) -> None:
+        """Let b be the value of the child."""
         self.mu[-1] += gain
         self.D[-1] = forecast.variance * rest
 
     def set_b(self, value: float, variance: float) -> None:
+        """Set b, independent of the weights."""
         self.mu[-1] = value
         self.D[-1] = variance
 

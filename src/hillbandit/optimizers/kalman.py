@@ -1,13 +1,15 @@
 """The Kalman climber: the effects of all genes estimated jointly, and mutations that are sets.
 
-Every evaluation is an observation of a linear model (`belief.py`). A mutation is the set of genes
-whose Thompson samples promise the most; its size L follows how well the model predicts. Nothing has
-to be tuned: the unit of fitness, the noise, the forgetting and L are learned from the run, and all
-constants below are pure numbers. `docs/kalman.md` explains each step with the names used here.
+Every evaluation is an observation of a linear model of all genes' effects (`belief.py`), taken in by
+a Kalman filter (`kalman_filter.py`). A mutation is the set of genes whose Thompson samples promise
+the most; its size L follows how well the model predicts. Nothing has to be tuned: the unit of
+fitness, the noise, the forgetting and L are learned from the run, and all constants are pure
+numbers. `docs/kalman.md` explains each step with the names used here.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
@@ -20,29 +22,15 @@ from hillbandit.optimizers.belief import (
     DenseBelief,
     DiagonalBelief,
     Floats,
-    Forecast,
     Layout,
 )
+from hillbandit.optimizers.kalman_filter import Filter
 from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
 from hillbandit.trial import GeneReport, Recommendation
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
 # pairs are (noise-free, noisy)
-SURPRISE = 12.0
-"""An innovation² beyond this many S is a surprise ..."""
-EXCESS = 9.0
-"""... and what exceeds this many S goes into the belief as process noise."""
-WIDEN = 3.0
-"""Every gene gets WIDEN·excess/n of it, and those of the child excess/|F| on top."""
-DIFFUSE = (0.04, 0.06)
-"""Forgetting in n evaluations, as a share of the square of the gene's own effect ..."""
-FLOOR = 0.02
-"""... and, under noise, of the noise variance."""
-MISFIT = 0.05
-"""Once a noise-free problem is not additive, sets carry this share of their size as misfit."""
-HEAVY = 0.7
-"""A surprise where V > HEAVY·k·tau² says that the unit was too small, not that sets interact."""
 TEMPER = (1.0, 0.9)
 """The width of the Thompson samples in standard deviations."""
 DRIFT = (-0.05, 0.2)
@@ -56,21 +44,14 @@ CONFIDENT = 0.5
 """When every mean gain + CONFIDENT·sigma is negative, the genome is a local optimum: kick."""
 KICK, KICK_SAME, KICK_WORSE = 3.0, 1.3, 1.1
 """The first kick changes 3 genes; the size grows when it led back, or to something worse."""
-BURN = 10
-"""Under noise the first innovations teach the noise level and are no surprise."""
-WINDOW = 4
-"""The noise level is a running mean over WINDOW·n evaluations."""
-JITTER = 1e-12
-"""The variance of a noise-free observation in units of tau², for the numerics only."""
-LARGEST, SMALLEST = 1e140, 1e-140
-"""Differences outside are cut, so that their squares are numbers."""
-
 DENSE_AT_MOST = 2_000
 """Up to this many weights the covariance is kept (32 MB); above, variances only."""
 OFTEN = 10
 """A genome evaluated so often is recommended by its samples alone."""
 TRIES = 50
 """How many sets are drawn, where some may not be evaluated, before single genes are looked at."""
+PAIRED = 64
+"""Where no change of one gene is allowed, so many changes are tried two at a time."""
 RANDOM_STARTS = 1_000
 """How many random genomes are drawn in search of one that is unknown, before all are looked at."""
 
@@ -144,6 +125,7 @@ class KalmanClimber(Optimizer):
             raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
         self._mode = int(self.noisy)  # the index into the pairs of constants
         self._belief = self._new_belief()
+        self._filter = self._new_filter()
         self._layout = self._belief.layout
         self._n = max(1, self._layout.n)
         self._current = space.sample(self._rng) if self._start is None else self._start
@@ -151,18 +133,7 @@ class KalmanClimber(Optimizer):
         self._identities = 0
         self._advance = 0
         """How many genomes were told in advance: the first rows of the archive."""
-        self._told = 0
-        """T: the values that the belief has learned from."""
         self._begun = False
-        self._scaled = self.noisy
-        self._additive = True
-        self._tau2 = 1.0
-        self._R = 1.0 if self.noisy else 0.0
-        self._s2 = 0.0
-        """The noise variance learned so far."""
-        self._seen = 0
-        self._bias = 0.0
-        """A running mean of the innovations: what b is probably wrong by."""
         self._L = 1.0
         self._K = KICK
         self._home: _Home | None = None
@@ -176,6 +147,9 @@ class KalmanClimber(Optimizer):
         if layout.weights <= DENSE_AT_MOST:
             return DenseBelief(layout)
         return DiagonalBelief(Layout(self.space, whole=True))
+
+    def _new_filter(self) -> Filter:
+        return Filter(self._belief, self.noisy)
 
     # --- the contract -----------------------------------------------------------------------------
 
@@ -213,8 +187,8 @@ class KalmanClimber(Optimizer):
         if row is not None and count >= OFTEN:
             return self._recommendation(row)
         half = math.inf
-        if self._seen >= 2:
-            half = 1.96 * math.sqrt(max(self._s2 * variance, 0.0) + self._bias**2)
+        if self._filter.seen >= 2:
+            half = 1.96 * math.sqrt(self._filter.s2 * variance + self._filter.bias**2)
         genome = genome.copy()
         genome.setflags(write=False)
         return Recommendation(
@@ -320,8 +294,8 @@ class KalmanClimber(Optimizer):
         """Give mean and standard deviation of the gain of every change, in units of fitness."""
         mean, variance = self._belief.gains(self._layout.mutable(self._current))
         sigma = np.sqrt(variance)
-        if self._s2 > 0:
-            sigma *= math.sqrt(self._s2)
+        if self._filter.s2 > 0:
+            sigma *= math.sqrt(self._filter.s2)
         return mean, sigma
 
     def _choose(self) -> tuple[Genome, int, int]:
@@ -333,7 +307,7 @@ class KalmanClimber(Optimizer):
             child, full = self._sampled_set(mean, sigma, attempt)
             if self._allowed(child):
                 return child, MOVE, full
-        return self._single(mean, sigma), MOVE, 0
+        return self._small_change(mean, sigma), MOVE, 0
 
     def _sampled_set(self, mean: Floats, sigma: Floats, attempt: int) -> tuple[Genome, int]:
         """Mutate the k genes whose Thompson samples are greatest, k being L on average."""
@@ -350,7 +324,7 @@ class KalmanClimber(Optimizer):
             # where single changes are refused, larger sets may still be allowed
             k = min(k + attempt % 3, len(best))
         chosen = (
-            best.argmax(keepdims=True)
+            np.array([best.argmax()])
             if k == 1
             else np.argpartition(best, len(best) - k)[len(best) - k :]
         )
@@ -359,8 +333,10 @@ class KalmanClimber(Optimizer):
     def _mutated(self, places: Any) -> Genome:
         layout = self._layout
         child = self._current.copy()
-        genes = layout.gene_of[places]
-        child[layout.genes[genes]] = layout.values(places, layout.mutable(self._current))
+        genes = places if layout.binary else layout.gene_of[places]
+        if not layout.all_mutable:
+            genes = layout.genes[genes]
+        child[genes] = layout.values(places, layout.mutable(self._current))
         return child
 
     def _allowed(self, child: Genome) -> bool:
@@ -378,23 +354,29 @@ class KalmanClimber(Optimizer):
     def _in_flight(self, genome: Genome) -> bool:
         return any(np.array_equal(genome, child) for child in self._children.values())
 
-    def _single(self, mean: Floats, sigma: Floats) -> Genome:
-        """Find the most promising change of one gene that is allowed."""
+    def _small_change(self, mean: Floats, sigma: Floats) -> Genome:
+        """Find the most promising change of one gene that is allowed, or else of two."""
         sample = mean + sigma * self._rng.standard_normal(len(mean))
-        valid = False
-        for place in np.argsort(-sample).tolist():
-            if mean[place] == -math.inf:
-                continue
-            child = self._mutated(np.array([place]))
-            if self.space.is_valid(child):
-                valid = True
-                if not self._refused(child):
-                    return child
+        places = [place for place in np.argsort(-sample).tolist() if mean[place] > -math.inf]
+        gene_of = self._layout.gene_of
+        few = range(min(len(places), PAIRED))
+        singles = ([place] for place in places)
+        pairs = (
+            [places[i], places[j]]
+            for j in few
+            for i in range(j)
+            if gene_of[places[i]] != gene_of[places[j]]
+        )
+        for change in itertools.chain(singles, pairs):
+            child = self._mutated(np.array(change))
+            if self.space.is_valid(child) and not self._refused(child):
+                return child
         if self.duplicates == "avoid":
             return self._unknown()
-        if valid:
-            raise AssertionError("a valid change that nothing refuses was passed over")
-        raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
+        raise Exhausted(
+            "no valid neighbour: every change of one gene is refused by `valid`, and so is every "
+            "change of two that was tried"
+        )
 
     def _unknown(self) -> Genome:
         """Find a valid genome that has not been evaluated, wherever it is."""
@@ -413,8 +395,8 @@ class KalmanClimber(Optimizer):
 
     def _at_local_optimum(self, mean: Floats, sigma: Floats) -> bool:
         return (
-            self._scaled
-            and self._told > self._layout.weights + 1
+            self._filter.scaled
+            and self._filter.late
             and float((mean + CONFIDENT * sigma).max()) < 0
         )
 
@@ -432,7 +414,9 @@ class KalmanClimber(Optimizer):
 
     def _kick_is_open(self) -> bool:
         tickets = [ticket for _, ticket in (*self._open.values(), *self._again)]
-        return any(ticket and ticket[0] == KICKED and ticket[2] == self._epoch for ticket in tickets)
+        return any(
+            ticket and ticket[0] == KICKED and ticket[2] == self._epoch for ticket in tickets
+        )
 
     def _settle(self) -> bool:
         """Decide where home is; tell whether it is to be evaluated again before the kick."""
@@ -482,117 +466,25 @@ class KalmanClimber(Optimizer):
         if not self._begun:
             self._first(genome, value, 1)
             return
-        self._told += 1
         belief, layout = self._belief, self._layout
         forecast = belief.forecast(layout.mutable(self._current), layout.mutable(genome))
-        self._mutations[layout.genes[forecast.genes]] += 1
+        genes = forecast.genes
+        self._mutations[genes if layout.all_mutable else layout.genes[genes]] += 1
         worse = value < float(belief.mu[-1])
-        unit, z, rest = self._filter(forecast, value, 1)
-        gain = belief.gain(forecast)
+        unit, z, rest = self._filter.take(forecast, value)
+        gain = belief.gain(forecast) if self.noisy else 0.0
         forced = kind == KICKED and mark == self._epoch
         kept = forced or (gain >= 0 if self.noisy else not worse)
-        if kept and len(forecast.genes):
+        if kept and len(genes):
             self._current = genome
             self._epoch += 1
             if self.noisy:
                 belief.move(forecast, gain, rest)
             else:
                 belief.mu[-1] = value
-        self._forget(unit)
+        self._filter.forget(unit)
         if kind == MOVE:
             self._adapt(z, kept, bool(mark))
-
-    def _filter(self, forecast: Forecast, value: float, count: int) -> tuple[float, float, float]:
-        """Update the belief with the mean of some evaluations: predict, be surprised, correct.
-
-        Returns:
-            The unit of P in fitness², the innovation in standard deviations, and (R + misfit)/S.
-        """
-        belief = self._belief
-        innovation = _cut(value - forecast.mean)
-        k = max(1, len(forecast.genes))
-        if not self._scaled and innovation:
-            self._tau2 = innovation * innovation / k
-            self._R = JITTER * self._tau2
-            belief.start(self._tau2, 0.0)
-            self._scaled = True
-            belief.renewed(forecast)
-        noise = self._R / count
-        unit = 1.0
-        if self.noisy:
-            unit = self._s2 or innovation * innovation / (forecast.variance + noise) or SMALLEST
-        square = innovation * innovation / unit
-        misfit = self._misfit(forecast, k, unit)
-        total = forecast.variance + noise + misfit
-        z2 = square / (total + JITTER * square) if square else 0.0
-        if self.noisy:
-            z2 = self._learn_noise(z2, unit, innovation)
-        if self._unit_too_small(z2, forecast, k):
-            if z2 > SURPRISE:
-                self._rescale(z2, forecast)
-                noise = self._R
-        elif z2 > EXCESS:
-            self._additive = False
-            if z2 > SURPRISE and self._scaled:
-                self._widen(forecast, k, square - EXCESS * total)
-                misfit = self._misfit(forecast, k, unit)
-        total = forecast.variance + noise + misfit + JITTER * square
-        if self._scaled and forecast.variance > 0:
-            belief.update(forecast, innovation, total)
-        z = innovation / math.sqrt(unit * total) if innovation else 0.0
-        return unit, z, (noise + misfit) / total if total else 0.0
-
-    def _misfit(self, forecast: Forecast, k: int, unit: float) -> float:
-        """Give the variance by which a set may differ from its sum, noise-free only.
-
-        An additive function would be known after N evaluations.
-        """
-        if self.noisy or (self._additive and self._told <= self._layout.weights + 1):
-            return 0.0
-        squares = float(forecast.gains @ forecast.gains)
-        return MISFIT * (k - 1) / k * (squares / unit + forecast.variance)
-
-    def _learn_noise(self, z2: float, unit: float, innovation: float) -> float:
-        """Take an innovation into the noise variance; return its square as far as it surprises."""
-        early = self._seen < BURN
-        self._seen = min(self._seen + 1, WINDOW * self._n)
-        self._s2 += ((z2 if early else min(z2, SURPRISE)) * unit - self._s2) / self._seen
-        self._bias += (innovation - self._bias) / min(self._seen, BIAS_WINDOW)
-        return min(z2, 1.0) if early else z2
-
-    def _unit_too_small(self, z2: float, forecast: Forecast, k: int) -> bool:
-        """Tell whether a surprise lies in a direction of which nothing was known yet."""
-        return (
-            not self.noisy
-            and self._additive
-            and z2 > EXCESS
-            and self._told <= self._layout.weights + 1
-            and forecast.variance > HEAVY * k * self._tau2
-        )
-
-    def _rescale(self, factor: float, forecast: Forecast) -> None:
-        self._tau2 *= factor
-        self._R *= factor
-        self._belief.scale(factor)
-        self._belief.renewed(forecast)
-
-    def _widen(self, forecast: Forecast, k: int, excess: float) -> None:
-        """Put what the belief could not explain into it as process noise."""
-        g = np.full(self._layout.n, WIDEN * excess / self._n)
-        g[forecast.genes] += excess / k
-        self._belief.widen(g)
-        self._belief.renewed(forecast)
-
-    def _forget(self, unit: float) -> None:
-        """Let each effect lose certainty in proportion to its own size."""
-        if not self.noisy and self._additive and self._told <= self._layout.weights + 1:
-            return
-        ranges = self._belief.ranges()
-        g = ranges * ranges
-        g *= DIFFUSE[self._mode] / (unit * self._n)
-        if self.noisy:
-            g += FLOOR / self._n
-        self._belief.widen(g)
 
     def _adapt(self, z: float, kept: bool, full: bool) -> None:
         """Let the size of a mutation follow how well the model predicted its value."""
@@ -622,15 +514,12 @@ class KalmanClimber(Optimizer):
         """Climb from the first genome whose value is known; learn what was told in advance."""
         self._current = genome
         self._begun = True
-        self._told = 1
-        self._belief.start(1.0, 1.0 / count if self.noisy else 0.0)
-        self._belief.mu[-1] = value
+        self._filter.begin(value, count)
         x = self._layout.mutable(genome)
         for other, row in list(self._archive.items())[: self._advance]:
             if not np.array_equal(other, genome):
-                self._told += 1
                 forecast = self._belief.forecast(x, self._layout.mutable(other))
-                self._filter(forecast, self._archive.means[row], self._archive.counts[row])
+                self._filter.take(forecast, self._archive.means[row], self._archive.counts[row])
 
     # --- state ------------------------------------------------------------------------------------
 
@@ -652,6 +541,7 @@ class KalmanClimber(Optimizer):
         home = self._home
         return {
             "belief": self._belief.state(),
+            "filter": self._filter.state(),
             "current": self._current.tolist(),
             "children": [[i, child.tolist()] for i, child in self._children.items()],
             "home": None if home is None else [home.genome.tolist(), home.b, home.variance],
@@ -662,6 +552,7 @@ class KalmanClimber(Optimizer):
 
     def _restore(self, state: dict[str, Any]) -> None:
         self._belief.restore(state["belief"])
+        self._filter.restore(state["filter"])
         self._current = np.array(state["current"], dtype=np.int64)
         self._children = {i: np.array(child, dtype=np.int64) for i, child in state["children"]}
         self._home = None
@@ -674,14 +565,5 @@ class KalmanClimber(Optimizer):
         self.reused = state["reused"]
 
 
-BIAS_WINDOW = 50
-_SCALARS = (
-    "identities advance told begun scaled additive tau2 R s2 seen bias L K returned epoch".split()
-)
-
-
-def _cut(difference: float) -> float:
-    """Keep a difference within numbers whose squares are numbers."""
-    if abs(difference) < SMALLEST:
-        return 0.0
-    return min(max(difference, -LARGEST), LARGEST)
+_SCALARS = ("identities", "advance", "begun", "L", "K", "returned", "epoch")
+"""What a state holds as plain numbers, less the underscore."""
