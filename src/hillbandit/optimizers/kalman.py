@@ -1,9 +1,9 @@
 """The Kalman climber: the effects of all genes estimated jointly, and mutations that are sets.
 
-Every evaluation is an observation of a linear model of all genes' effects (`belief.py`), taken in by
-a Kalman filter (`kalman_filter.py`). A mutation is the set of genes whose Thompson samples promise
-the most; its size L follows how well the model predicts. Nothing has to be tuned: the unit of
-fitness, the noise, the forgetting and L are learned from the run, and all constants are pure
+Every evaluation is an observation of a linear model of all genes' effects (`belief.py`), taken in
+by a Kalman filter (`kalman_filter.py`). A mutation is the set of genes whose Thompson samples
+promise the most; its size L follows how well the model predicts. Nothing has to be tuned: the unit
+of fitness, the noise, the forgetting and L are learned from the run, and all constants are pure
 numbers. `docs/kalman.md` explains each step with the names used here.
 """
 
@@ -24,7 +24,7 @@ from hillbandit.optimizers.belief import (
     Floats,
     Layout,
 )
-from hillbandit.optimizers.kalman_filter import Filter
+from hillbandit.optimizers.kalman_filter import BURN, Filter
 from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
 from hillbandit.trial import GeneReport, Recommendation
 
@@ -48,6 +48,10 @@ DENSE_AT_MOST = 2_000
 """Up to this many weights the covariance is kept (32 MB); above, variances only."""
 OFTEN = 10
 """A genome evaluated so often is recommended by its samples alone."""
+WIDER = 1.5
+"""The interval takes the noise variance as WIDER·sqrt(s2·spread).
+
+s2 is too small where the belief is too wide, and spread too large, being all of the innovation."""
 TRIES = 50
 """How many sets are drawn, where some may not be evaluated, before single genes are looked at."""
 PAIRED = 64
@@ -164,10 +168,10 @@ class KalmanClimber(Optimizer):
         Noise-free, it is the one with the highest value. Under noise it is the genome climbed from,
         or the best local optimum that a kick left, whichever the model thinks better. Its mean
         is the model's (`basis="model"`), unless the very genome was evaluated ten times and more:
-        then it is that of these evaluations (`basis="samples"`). The interval of the model is 1.96
-        standard deviations of b, with the mean of the latest innovations added as a further one:
-        what the model has lately been wrong by. `benchmarks/climbers.md` tells how often it holds
-        the truth.
+        then it is that of these evaluations (`basis="samples"`). The model's 95 % interval is 1.96
+        standard deviations of b, wider than the model itself has it, because what was chosen has
+        been lucky and no problem is quite linear: `benchmarks/climbers.md` tells how often it holds
+        the truth. Before ten innovations were seen it is infinite.
 
         Example:
             >>> import hillbandit as hb
@@ -187,8 +191,9 @@ class KalmanClimber(Optimizer):
         if row is not None and count >= OFTEN:
             return self._recommendation(row)
         half = math.inf
-        if self._filter.seen >= 2:
-            half = 1.96 * math.sqrt(self._filter.s2 * variance + self._filter.bias**2)
+        if self._filter.seen >= BURN:
+            noise = WIDER * math.sqrt(self._filter.s2 * self._filter.spread)
+            half = 1.96 * math.sqrt(noise * variance)
         genome = genome.copy()
         genome.setflags(write=False)
         return Recommendation(

@@ -33,8 +33,6 @@ BURN = 10
 """Under noise the first innovations teach the noise level and are no surprise."""
 WINDOW = 4
 """The noise level is a running mean over WINDOW·n evaluations."""
-BIAS_WINDOW = 50
-"""The bias is a running mean over this many innovations."""
 JITTER = 1e-12
 """The variance of a noise-free observation in units of tau², for the numerics only."""
 LARGEST, SMALLEST = 1e140, 1e-140
@@ -64,8 +62,8 @@ class Filter:
         self.s2 = 0.0
         """The noise variance learned so far."""
         self.seen = 0
-        self.bias = 0.0
-        """A running mean of the innovations: what b is probably wrong by."""
+        self.spread = 0.0
+        """The same mean of innovation² itself: the noise variance if the belief were certain."""
 
     @property
     def late(self) -> bool:
@@ -132,9 +130,11 @@ class Filter:
     def _learn_noise(self, z2: float, unit: float, innovation: float) -> float:
         """Take an innovation into the noise variance; return its square as far as it surprises."""
         early = self.seen < BURN
+        usual = z2 if early else min(z2, SURPRISE)
         self.seen = min(self.seen + 1, WINDOW * self.n)
-        self.s2 += ((z2 if early else min(z2, SURPRISE)) * unit - self.s2) / self.seen
-        self.bias += (innovation - self.bias) / min(self.seen, BIAS_WINDOW)
+        self.s2 += (usual * unit - self.s2) / self.seen
+        if z2:
+            self.spread += (innovation * innovation * usual / z2 - self.spread) / self.seen
         return min(z2, 1.0) if early else z2
 
     def _unit_is_too_small(self, z2: float, forecast: Forecast, k: int) -> bool:
@@ -181,7 +181,7 @@ class Filter:
             setattr(self, name, state[name])
 
 
-_SCALARS = ("told", "scaled", "additive", "tau2", "R", "s2", "seen", "bias")
+_SCALARS = ("told", "scaled", "additive", "tau2", "R", "s2", "seen", "spread")
 
 
 def _cut(difference: float) -> float:
