@@ -128,6 +128,7 @@ class Case:
     """What the goal was."""
     paper: str = ""
     """What the paper's bandit needs with its best r."""
+    runs: int = 100
 
 
 def noisy(cases: list[Case]) -> list[Case]:
@@ -138,7 +139,7 @@ def noisy(cases: list[Case]) -> list[Case]:
 def onemax(n: int, noisy: bool, most: str, paper: str) -> Case:
     """Make a row of the table of hitting times."""
     label = f"{'noisy ' if noisy else ''}OneMax {n:,}"
-    return Case(label, lambda _: OneMax(n), float(noisy), most, paper)
+    return Case(label, lambda _: OneMax(n), float(noisy), most, paper, 100 if n < 500 else 20)
 
 
 HITTING = [
@@ -302,16 +303,21 @@ def comparison_head(what: str) -> list[str]:
 # --- the tables -----------------------------------------------------------------------------------
 
 
-def hitting(most: int) -> str:
+def hitting(most: int) -> Iterator[str]:
     """Measure how many evaluations it takes until the current genome is the optimum."""
-    runs = min(most, 100)
-    progress = Progress("hitting", runs * len(HITTING))
+    intro = (
+        "Evaluations until `current` is the optimum, mean ± standard error over as many runs as "
+        "the last column says; a run fails at 1000·n evaluations. The third column is published "
+        "or our re-run of the paper's algorithm."
+    )
+    progress = Progress("hitting", sum(min(most, case.runs) for case in HITTING))
     lines = [
         "| problem | goal (aim) | paper's bandit, best r | KalmanClimber | per n | solved |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for case in HITTING:
         n = len(case.make(0).space)
+        runs = min(most, case.runs)
         times = []
         for run in range(runs):
             times.append(hit(hb.KalmanClimber, case, run, 1000 * n))
@@ -322,16 +328,18 @@ def hitting(most: int) -> str:
             f"| {case.label} | {case.most} | {case.paper} | {mean:,.1f} ± {error:.1f} "
             f"| {mean / n:.2f} | {len(solved)} of {runs} |"
         )
-    return (
-        f"Evaluations until `current` is the optimum, mean ± standard error over {runs} runs; a "
-        "run fails at 1000·n evaluations. The third column is published or our re-run of the "
-        "paper's algorithm.\n\n" + "\n".join(lines)
-    )
+        yield "\n".join([intro, "", *lines])
 
 
-def fixed(most: int) -> str:
+def fixed(most: int) -> Iterator[str]:
     """Compare what the climbers recommend after 5·n and 20·n evaluations."""
     runs = min(most, 30)
+    intro = (
+        "The true value of `recommend()` after 5·n and 20·n evaluations, mean ± standard error "
+        f"over {runs} runs, each on an instance of its own. Under noise the first three have their "
+        "best r of 1 and 2, chosen in hindsight for each figure. In bold: the highest, and what "
+        "lies within two standard errors of it."
+    )
     progress = Progress("fixed", runs * len(PLAIN) * (4 + 7))
     lines = comparison_head("problem")
     for case in FIXED:
@@ -342,15 +350,10 @@ def fixed(most: int) -> str:
 
         n = len(case.make(0).space)
         lines.append(comparison(progress, case.label, case.sd, n, runs, make))
-    return (
-        "The true value of `recommend()` after 5·n and 20·n evaluations, mean ± standard error "
-        f"over {runs} runs, each on an instance of its own. Under noise the first three have their "
-        "best r of 1 and 2, chosen in hindsight for each figure. In bold: the highest, and what "
-        "lies within two standard errors of it.\n\n" + "\n".join(lines)
-    )
+        yield "\n".join([intro, "", *lines])
 
 
-def coverage(most: int) -> str:
+def coverage(most: int) -> Iterator[str]:
     """Measure how often the recommendation's interval holds the true value."""
     runs = min(most, 40)
     budgets = (2, 5, 20)
@@ -362,6 +365,15 @@ def coverage(most: int) -> str:
         "| --- |" + " ---: |" * 12,
     ]
     total: list[float] = []
+
+    def intro() -> str:
+        return (
+            f"The share of {runs} runs in which the 95 % interval of `recommend()` holds the true "
+            "value, the interval's mean half width, the error of its mean, and the share of runs "
+            "in which the answer comes from samples and not from the model. "
+            f"Over all cells: {np.mean(total):.3f}; the lowest is {np.min(total):.2f}."
+        )
+
     for case in COVERED:
         rows: list[list[tuple[bool, float, float, bool]]] = [[] for _ in budgets]
         for run in range(runs):
@@ -384,18 +396,16 @@ def coverage(most: int) -> str:
             total.append(inside)
             cells.append(f"{inside:.2f} | {half:.2f} | {square**0.5:.2f} | {samples:.2f}")
         lines.append(f"| {case.label} | {' | '.join(cells)} |")
-    return (
-        f"The share of {runs} runs in which the 95 % interval of `recommend()` holds the true "
-        "value, the interval's mean half width, the error of its mean, and the share of runs in "
-        "which the answer comes from samples and not from the model. "
-        f"Over all cells: {np.mean(total):.3f}; the lowest is {np.min(total):.2f}.\n\n"
-        + "\n".join(lines)
-    )
+        yield "\n".join([intro(), "", *lines])
 
 
-def ablations(most: int) -> str:
+def ablations(most: int) -> Iterator[str]:
     """Take away one part at a time."""
     runs = min(most, 20)
+    intro = (
+        f"Evaluations until `current` is the optimum, {runs} runs; a run fails at 50·n, and means "
+        "are over those that did not, whose number stands in brackets."
+    )
     progress = Progress("ablations", runs * len(ABLATED) * len(ABLATIONS))
     lines = [
         "| | " + " | ".join(case.label for case in ABLATED) + " |",
@@ -413,15 +423,17 @@ def ablations(most: int) -> str:
             text = "{:,.0f} ± {:.0f}".format(*mean_and_error(solved)) if solved else "none"
             cells.append(text if len(solved) == runs else f"{text} [{len(solved)} of {runs}]")
         lines.append(f"| {' | '.join(cells)} |")
-    return (
-        f"Evaluations until `current` is the optimum, {runs} runs; a run fails at 50·n, and means "
-        "are over those that did not, whose number stands in brackets.\n\n" + "\n".join(lines)
-    )
+        yield "\n".join([intro, "", *lines])
 
 
-def cost(_: int) -> str:
+def cost(_: int) -> Iterator[str]:
     """Measure what an evaluation costs besides the evaluation."""
     lengths = (10, 100, 1_000, 2_000, 10_000, 100_000)
+    intro = (
+        "Microseconds per ask + tell on one core, the least of many short blocks, the values told "
+        f"being noise (Python {platform.python_version()}, NumPy {np.__version__}). Above 2,000 "
+        "weights the belief keeps variances only."
+    )
     progress = Progress("cost", len(lengths) * 3)
     lines = ["| n bits | noise-free | noisy | BanditRMHC, noisy |", "| ---: | ---: | ---: | ---: |"]
     for n in lengths:
@@ -444,18 +456,18 @@ def cost(_: int) -> str:
             cells.append(f"{min(blocks):,.0f}")
             progress.step(f"n = {n:,}")
         lines.append(f"| {' | '.join(cells)} |")
-    return (
-        "Microseconds per ask + tell on one core, the least of many short blocks, the values told "
-        f"being noise (Python {platform.python_version()}, NumPy {np.__version__}). Above 2,000 "
-        "weights the belief keeps variances only.\n\n" + "\n".join(lines)
-    )
+        yield "\n".join([intro, "", *lines])
 
 
-def large(most: int) -> str:
+def large(most: int) -> Iterator[str]:
     """Compare with BanditRMHC where the belief keeps variances only."""
-    plans = [(10_000, (1, 2, 5, 10)), (100_000, (0.02, 0.05, 0.1, 0.2))]
+    plans = [(10_000, (0.5, 1, 2)), (100_000, (0.01, 0.02, 0.03))]
     runs = min(most, 1)
     progress = Progress("large", len(plans) * 3 * runs)
+    intro = (
+        "Noisy OneMax, N(0, 1): the share of ones in `current` after some evaluations, one run "
+        "each (a random genome has 0.5)."
+    )
     parts = []
     for n, budgets in plans:
         lines = [
@@ -482,13 +494,10 @@ def large(most: int) -> str:
             shares = np.mean(found, axis=0)
             lines.append(f"| {name} | " + " | ".join(f"{share:.4f}" for share in shares) + " |")
         parts.append("\n".join(lines))
-    return (
-        "Noisy OneMax, N(0, 1): the share of ones in `current` after some evaluations, one run "
-        "each (a random genome has 0.5).\n\n" + "\n\n".join(parts)
-    )
+        yield "\n\n".join([intro, *parts])
 
 
-def pbo(most: int) -> str:
+def pbo(most: int) -> Iterator[str]:
     """Report on the PBO suite, on which nothing was tuned."""
     try:
         import ioh
@@ -496,6 +505,13 @@ def pbo(most: int) -> str:
         sys.exit('The table pbo needs the extra: pip install "hillbandit[ioh]"')
     runs, n = min(most, 10), 64
     names = {i: name for i, name in ioh.ProblemClass.PBO.problems.items() if i <= 23}
+    intro = (
+        f"The 23 base functions of the PBO suite of `ioh` {ioh.__version__}, n = {n}, noise-free "
+        f"and with N(0, 1): the true value of `recommend()`, {runs} runs, run r on instance r + 1 "
+        "of the function. Nothing was tuned on them; this is the only run of the table. As above, "
+        "the first three have their best r, and bold is what lies within two standard errors of "
+        "the highest."
+    )
     progress = Progress("pbo", runs * len(names) * (4 + 7))
     lines = comparison_head("function")
     space = hb.Space.binary(n)
@@ -508,16 +524,10 @@ def pbo(most: int) -> str:
 
             label = f"{'noisy ' if sd else ''}F{i} {name}"
             lines.append(comparison(progress, label, sd, n, runs, make))
-    return (
-        f"The 23 base functions of the PBO suite of `ioh` {ioh.__version__}, n = {n}, noise-free "
-        f"and with N(0, 1): the true value of `recommend()`, {runs} runs, run r on instance r + 1 "
-        "of the function. Nothing was tuned on them; this is the only run of the table. As above, "
-        "the first three have their best r, and bold is what lies within two standard errors of "
-        "the highest.\n\n" + "\n".join(lines)
-    )
+            yield "\n".join([intro, "", *lines])
 
 
-TABLES: dict[str, tuple[str, Callable[[int], str]]] = {
+TABLES: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "hitting": ("Evaluations until the optimum", hitting),
     "fixed": ("At fixed budgets", fixed),
     "coverage": ("The interval of the recommendation", coverage),
@@ -536,6 +546,19 @@ def sections() -> dict[str, str]:
     return {title: text.strip() for title, text in (part.split("\n", 1) for part in parts)}
 
 
+def write(title: str, text: str) -> None:
+    """Put a table into the file in place of what it had; done after each row, so none is lost."""
+    written = sections() | {title: text}
+    ordered = [title for title, _ in TABLES.values() if title in written]
+    FILE.write_text(
+        "# The climbers compared\n\n"
+        "Made by `python benchmarks/climbers.py --write`, each table by its name too; the script's "
+        "text says how.\n\n"
+        + "\n\n".join(f"## {title}\n\n{written[title]}" for title in ordered)
+        + "\n"
+    )
+
+
 def main() -> None:
     """Make the tables that were asked for."""
     parser = argparse.ArgumentParser(description="Compare the climbers.")
@@ -549,19 +572,11 @@ def main() -> None:
         parser.error(f"there is no table {', '.join(unknown)}; there are {', '.join(TABLES)}")
     for name in options.tables or TABLES:
         title, make = TABLES[name]
-        began = perf_counter()
-        text = f"{make(options.runs)}\n\nMade in {perf_counter() - began:.0f} s."
+        text = ""
+        for text in make(options.runs):
+            if options.write:
+                write(title, text)
         print(f"## {title}\n\n{text}\n", flush=True)
-        if options.write:
-            written = sections() | {title: text}
-            ordered = [title for title, _ in TABLES.values() if title in written]
-            FILE.write_text(
-                "# The climbers compared\n\n"
-                "Made by `python benchmarks/climbers.py --write`, each table by its name too; the "
-                "script's text says how.\n\n"
-                + "\n\n".join(f"## {title}\n\n{written[title]}" for title in ordered)
-                + "\n"
-            )
 
 
 if __name__ == "__main__":

@@ -231,7 +231,8 @@ class Belief(ABC):
 
     def gain(self, forecast: Forecast) -> float:
         """Give the mean gain of a forecast's child by what is believed now."""
-        return float(np.dot(forecast.signs, self.mu.take(forecast.index)))
+        # not np.dot: from some length on that starts threads, which cost more than they save
+        return float((forecast.signs * self.mu.take(forecast.index)).sum())
 
     def ranges(self) -> Floats:
         """Give, for each gene, how far the means of its values lie apart."""

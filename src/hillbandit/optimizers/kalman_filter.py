@@ -124,7 +124,7 @@ class Filter:
         """Give the variance by which a set may differ from its sum; noise-free only."""
         if self.noisy or (self.additive and not self.late):
             return 0.0
-        squares = float(np.dot(forecast.gains, forecast.gains))
+        squares = float((forecast.gains * forecast.gains).sum())
         return MISFIT * (k - 1) / k * (squares + forecast.variance)
 
     def _learn_noise(self, z2: float, unit: float, innovation: float) -> float:
