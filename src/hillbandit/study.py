@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,12 +11,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from hillbandit._version import __version__
 from hillbandit.confirm import confirmed
+from hillbandit.definition import (
+    definition,
+    make_optimizer,
+    require_agreement,
+    stored_optimizer,
+    stored_space,
+)
 from hillbandit.evaluators import Evaluator, InProcess, OnExecutor, Workers
 from hillbandit.ledger import Ledger
 from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
-from hillbandit.optimizers import Optimizer, find
+from hillbandit.optimizers import Optimizer
 from hillbandit.progress import ProgressBar
 from hillbandit.space import Config, Predicate, Space
 from hillbandit.store import Store, StudyError
@@ -33,8 +37,6 @@ PathLike = str | os.PathLike[str]
 
 DEFAULT_NAME = "study"
 DEFAULT_OPTIMIZER = "bandit_rmhc"
-NEVER_BY_PATIENCE = 10**18
-"""A `restart_after` that restarts only where every neighbour is known."""
 
 
 class Study:
@@ -113,22 +115,20 @@ class Study:
                     optimizer or DEFAULT_OPTIMIZER, space, bool(noisy), seed, options
                 )
                 upwards = maximizing is not False
-                identity = store.create(name, _definition(fresh, upwards))
+                identity = store.create(name, definition(fresh, upwards))
                 store.lock(identity, name)
                 ledger = Ledger(fresh, maximizing=upwards, store=store, study=identity)
                 return cls(ledger, name)
-            identity, definition = found or (0, {})
+            identity, begun = found or (0, {})
             if not read_only:
                 store.lock(identity, name)
-            stored = _stored_space(definition, space, valid, reading=read_only)
-            fresh = _stored_optimizer(definition, stored)
+            stored = stored_space(begun, space, valid, reading=read_only)
+            fresh = stored_optimizer(begun, stored)
             said = {"maximizing": maximizing, "noisy": noisy, "seed": seed} | options
             said["optimizer"] = optimizer if isinstance(optimizer, str | None) else optimizer.name
-            _require_agreement(name, definition, said)
+            require_agreement(name, begun, said)
             return cls(
-                Ledger.reopened(
-                    fresh, maximizing=definition["maximizing"], store=store, study=identity
-                ),
+                Ledger.reopened(fresh, maximizing=begun["maximizing"], store=store, study=identity),
                 name,
             )
         except BaseException:
@@ -479,44 +479,6 @@ def _optimize(
         return opened.run(objective, **how)
 
 
-def make_optimizer(
-    chosen: str | type[Optimizer] | Optimizer,
-    space: Space,
-    noisy: bool,
-    seed: int | None,
-    options: dict[str, Any],
-) -> Optimizer:
-    """Make the optimiser that `maximize` uses, with its defaults."""
-    if isinstance(chosen, Optimizer):
-        if chosen.space != space:
-            raise ValueError("The optimiser given was made for another space.")
-        if options or seed is not None or (noisy and not chosen.noisy):
-            raise ValueError(
-                "An optimiser that is given ready-made has its own seed and options: leave out "
-                f"{', '.join([*options, 'seed', 'noisy'])} here."
-            )
-        return chosen
-    kind = find(chosen) if isinstance(chosen, str) else chosen
-    if not (isinstance(kind, type) and issubclass(kind, Optimizer)):
-        raise TypeError(
-            f"optimizer= is a registered name, a class or an instance of Optimizer, not {chosen!r}."
-        )
-    accepted = inspect.signature(kind).parameters
-    unknown = [name for name in options if name not in accepted]
-    if unknown:
-        raise TypeError(
-            f"{kind.__name__} has no option {', '.join(unknown)}; it takes {', '.join(accepted)}."
-        )
-    # options such as resamples= imply noise by themselves, so False is not passed on as a claim
-    said: dict[str, Any] = {"noisy": True} if noisy else {}
-    defaults: dict[str, Any] = {"scale": "auto"}
-    if not noisy and options.get("resamples") is None:
-        # a second evaluation would say nothing new, and a known neighbourhood is left for another
-        defaults |= {"duplicates": "reuse", "restart_after": NEVER_BY_PATIENCE}
-    chosen_options = {k: v for k, v in defaults.items() if k in accepted} | said | options
-    return kind(space, seed=seed, **chosen_options)
-
-
 def _evaluator(
     objective: Objective, workers: int | None, executor: Any, trial_timeout: float | None
 ) -> Evaluator:
@@ -543,63 +505,3 @@ def _evaluator(
     if workers is not None or trial_timeout is not None:
         return Workers(workers or 1, trial_timeout)
     return InProcess()
-
-
-# --- what a study's file says of it -------------------------------------------------------------
-
-
-def _definition(optimizer: Optimizer, maximizing: bool) -> dict[str, Any]:
-    try:
-        space = json.loads(optimizer.space.to_json())
-    except ValueError as error:
-        raise StudyError(f"This space cannot be kept in a study file. {error}") from None
-    return {
-        "space": space,
-        "maximizing": maximizing,
-        "optimizer": optimizer.name,
-        "options": optimizer._options(),
-        "seed": optimizer.seed,
-        "noisy": optimizer.noisy,
-        "version": __version__,
-    }
-
-
-def _stored_space(
-    definition: dict[str, Any], space: Space | None, valid: Predicate | None, *, reading: bool
-) -> Space:
-    data = dict(definition["space"])
-    predicate = valid if space is None else space.valid
-    if reading and predicate is None:
-        data.pop("constrained", None)  # to look at what happened, no predicate is asked
-    try:
-        stored = Space.from_json(json.dumps(data), valid=predicate)
-    except (TypeError, ValueError) as error:
-        raise StudyError(f"The study's space cannot be read: {error}") from None
-    if space is not None and stored != space:
-        raise StudyError(
-            f"The study searches another space: it has {stored!r}, not {space!r}. Give the study "
-            "another name, or another file."
-        )
-    return stored
-
-
-def _stored_optimizer(definition: dict[str, Any], space: Space) -> Optimizer:
-    try:
-        kind = find(definition["optimizer"])
-    except ValueError as error:
-        raise StudyError(f"The study's optimiser is not known here: {error}") from None
-    return kind._revived(space, definition["seed"], definition["options"])
-
-
-def _require_agreement(name: str, definition: dict[str, Any], said: dict[str, Any]) -> None:
-    stored = {**definition["options"], **definition}
-    for what, value in said.items():
-        if value is None:
-            continue
-        if what == "start":
-            continue  # it has been used, and is in the journal
-        if stored.get(what) != value:
-            raise StudyError(
-                f"The study {name!r} was begun with {what}={stored.get(what)!r}, not {value!r}. "
-                "Leave it out to go on, or give the study another name or file."
-            )

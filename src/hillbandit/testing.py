@@ -1,4 +1,4 @@
-"""The conformance suite that every optimiser passes, for outside authors too.
+"""The conformance suite that every optimiser passes, and an executor whose order is fixed.
 
 Example:
     In a test file of your own::
@@ -22,10 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from hillbandit.evaluators import Task
+from hillbandit.ledger import Ledger
 from hillbandit.optimizers.base import Exhausted, Optimizer
 from hillbandit.problems import Noisy, OneMax
 from hillbandit.space import Genome, Space
-from hillbandit.trial import Trial
+from hillbandit.study import Callback, Study
+from hillbandit.trial import Trial, trial_seed
 
 SPACES = {
     "bits": Space.binary(12),
@@ -131,12 +134,18 @@ class OptimizerConformance:
                 optimizer.tell(again, score(again.genome))
 
     def test_it_goes_on_when_evaluations_are_dropped_for_good(self) -> None:
-        """Check that dropped trials are neither counted nor waited for."""
+        """Check that dropped trials are neither counted nor waited for.
+
+        Where everything has been dropped, there may be nothing left to ask for.
+        """
         for optimizer in self._fresh():
             rng = np.random.default_rng(2)
             told = 0
             for _ in range(80):
-                trial = optimizer.ask()
+                try:
+                    trial = optimizer.ask()
+                except Exhausted:
+                    break
                 if rng.random() < 0.4:
                     optimizer.abandon(trial, retry=False)
                 else:
@@ -251,6 +260,32 @@ class OptimizerConformance:
         _expect(problem.is_solved(optimizer.recommend().config), f"{problem!r} is solved")
         _expect(optimizer.best_observed.value == problem.optimum, "best_observed agrees")
 
+    def test_parallel_runs_with_the_same_order_of_completion_are_the_same_run(self) -> None:
+        """Check two studies on the deterministic executor, and one that stops on the way."""
+
+        def objective(config: Any, seed: int) -> float:
+            return score(np.asarray(config)) + (seed % 5) * optimizer.noisy
+
+        for optimizer in self._fresh():
+            if optimizer.space.names is not None:
+                continue
+            states = []
+            for budgets in ((50,), (50,), (20, 50)):
+                ledger = Ledger(
+                    self.make(optimizer.space, noisy=optimizer.noisy, seed=5), maximizing=True
+                )
+                for budget in budgets:
+                    Study(ledger).run(
+                        objective,
+                        timeout=60,
+                        callbacks=[_stopping_at(budget)],
+                        executor=DeterministicExecutor(4, seed=1),
+                    )
+                    ledger = _forgetting_what_was_running(ledger)
+                states.append(json.dumps(ledger.optimizer.state_dict()))
+            _expect(states[0] == states[1], "the same run")
+            _expect(states[0] == states[2], "interrupted and straight runs are equal")
+
     def test_every_gene_is_explained(self) -> None:
         """Check one report a gene, in order, with values of the space."""
         for optimizer in self._fresh():
@@ -293,6 +328,72 @@ class OptimizerConformance:
             _expect_raises(ValueError, optimizer.observe, config, 1.0)
 
 
+class DeterministicExecutor:
+    """An executor that ends one task at a time, in an order that depends on the trials alone.
+
+    Give it to `maximize` or `Study.run` as `executor=`. Of the tasks that it has, the one that
+    `choose` names ends next; so two runs with the same trials see the same order of completion,
+    whatever the machine does, and a run that goes on after an interruption sees the order that it
+    would have seen.
+
+    Example:
+        >>> import hillbandit as hb
+        >>> from hillbandit.testing import DeterministicExecutor
+        >>> problem = hb.problems.OneMax(20)
+        >>> runs = [
+        ...     hb.maximize(
+        ...         problem, problem.space, 40, seed=1, executor=DeterministicExecutor(8, seed=3)
+        ...     )
+        ...     for _ in range(2)
+        ... ]
+        >>> runs[0].history.numbers.tolist() == runs[1].history.numbers.tolist()
+        True
+
+    Args:
+        slots: How many tasks it takes at a time.
+        seed: Fixes the order in which tasks end.
+        choose: Names the one of the given trial numbers that ends next; by default one that the
+            seed and the numbers fix.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        seed: int = 0,
+        choose: Callable[[list[int]], int] | None = None,
+    ) -> None:
+        self.slots = slots
+        self._choose = choose or (lambda numbers: min(numbers, key=lambda n: trial_seed(seed, n)))
+        self._tasks: dict[int, Task] = {}
+
+    def submit(self, task: Task) -> _Promise:
+        """Take a task."""
+        self._tasks[task.number] = task
+        return _Promise(self, task.number)
+
+    def _is_next(self, number: int) -> bool:
+        return number in self._tasks and self._choose(list(self._tasks)) == number
+
+    def _run(self, number: int) -> Any:
+        return self._tasks.pop(number)()
+
+
+class _Promise:
+    """A future of the deterministic executor."""
+
+    def __init__(self, executor: DeterministicExecutor, number: int) -> None:
+        self._executor = executor
+        self._number = number
+
+    def done(self) -> bool:
+        """Tell whether the task is the next to end."""
+        return self._executor._is_next(self._number)
+
+    def result(self) -> Any:
+        """Evaluate the task and take it off the executor."""
+        return self._executor._run(self._number)
+
+
 def check_optimizer(make: Callable[..., Optimizer]) -> None:
     """Run the whole conformance suite on an optimiser, without a test runner.
 
@@ -330,6 +431,19 @@ def _steps(
         value = objective(trial.genome)
         yield trial, value
         optimizer.tell(trial, value)
+
+
+def _stopping_at(evaluations: int) -> Callback:
+    return lambda state: state.evaluations >= evaluations
+
+
+def _forgetting_what_was_running(ledger: Ledger) -> Ledger:
+    """Do what a new process does: restore the optimiser, and evaluate anew what was in flight."""
+    state = json.loads(json.dumps(ledger.optimizer.state_dict()))
+    optimizer = Optimizer.from_state_dict(ledger.optimizer.space, state)
+    again = Ledger(optimizer, maximizing=ledger.maximizing)
+    again.books = ledger.books
+    return again
 
 
 def _expect(holds: bool, what: str) -> None:

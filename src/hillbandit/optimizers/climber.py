@@ -3,29 +3,45 @@
 J. Liu, D. Pérez-Liébana, S. M. Lucas: Bandit-Based Random Mutation Hill-Climbing. CEC 2017.
 
 A climber compares a *child* with the genome climbed from, its *base*. One such comparison is an
-`_Attempt`. Sequentially there is one attempt at a time, and the loop is the paper's. With more
+`Attempt`. Sequentially there is one attempt at a time, and the loop is the paper's. With more
 trials open than one attempt needs, there are several:
 
 - A further attempt changes the most urgent gene that no open attempt changes already (once every
   gene is being tried, the round starts again).
 - An attempt whose base has been replaced meanwhile is still evidence: it is credited with the
-  difference from its own base. If it was no loss there, its change is a *gain* to be combined with
-  the new genome.
-- Gains are combined: the next attempt carries all of them at once into the genome climbed from, and
-  is kept or dropped like any child. One such union is open at a time, so that further gains
-  gather for the next. Only changes of one gene are credited to a bandit.
+  difference from its own base. If it was better than that, its change is a *gain* to be combined
+  with the new genome; if there was no difference, it is a *drift*.
+- Gains are combined: the next attempt, a *union*, carries all of them at once into the genome
+  climbed from, and is kept or dropped like any child. Where there are no gains, it carries half of
+  the drifts, drawn at random. One union is open at a time, so that more gather for the next. Until
+  it comes back, a child that could be kept waits (a gain does not wait for drifts); if the union is
+  kept, it is combined in its turn, and if not, the best of those that wait is kept.
+- Only changes of one gene are credited to a bandit.
+- Under noise, an attempt of which no child has been asked for when its base is replaced is given
+  up: the same evaluations say more about a child of the new genome.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
+from hillbandit.optimizers.attempts import (
+    BASE,
+    CHILD,
+    START,
+    Attempt,
+    Base,
+    Moves,
+    Siblings,
+    mutated,
+    plain,
+    restored,
+)
 from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
 from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
 from hillbandit.trial import GeneReport
@@ -37,37 +53,6 @@ RANDOM_STARTS = 1_000
 """How many random starts are drawn, where duplicates are avoided, before all are looked at."""
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
-
-Moves = dict[int, int]
-"""A mutation: the new value index of each gene that changes."""
-
-# what the evaluation of a ticket is for: (START, base), (BASE, attempt) or (CHILD, attempt)
-START, BASE, CHILD = 0, 1, 2
-
-
-@dataclass(slots=True)
-class _Base:
-    """A genome climbed from, now or earlier, with the evaluations that the algorithm has of it."""
-
-    identity: int
-    genome: Genome
-    total: float = 0.0
-    count: int = 0
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """A child being compared with its base."""
-
-    identity: int
-    base: _Base
-    moves: Moves
-    genome: Genome
-    missing: int
-    """Evaluations still to be told, of the child and of the base for its sake."""
-    union: bool
-    total: float = 0.0
-    count: int = 0
 
 
 class Climber(Optimizer):
@@ -145,8 +130,10 @@ class Climber(Optimizer):
         self._identities = 0
         self._queue: deque[Ticket] = deque()
         """Evaluations of the open attempts that have not been asked for yet."""
-        self._attempts: dict[int, _Attempt] = {}
-        self._gains: Moves = {}
+        self._attempts: dict[int, Attempt] = {}
+        self._siblings = Siblings()
+        self._lost: set[bytes] = set()
+        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._climb_began = 0
         self._stalled = 0
         """Attempts since the last one that was better than the genome climbed from."""
@@ -156,7 +143,7 @@ class Climber(Optimizer):
         """Whether the climb is over and the next evaluation is that of a new start."""
         genome = space.sample(self._rng) if self._start is None else self._start
         self._incumbent = self._new_base(genome)
-        self._starting: dict[int, _Base] = {}
+        self._starting: dict[int, Base] = {}
         """Bases whose first evaluation has been asked for."""
 
     # --- what a subclass defines --------------------------------------------------------------
@@ -198,23 +185,28 @@ class Climber(Optimizer):
                     return {gene: value}
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
-        raise Exhausted("every neighbour of the genome climbed from has been evaluated")
+        raise Exhausted("every neighbour of the genome climbed from has been evaluated or failed")
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
-        if self.space.valid is None and self.duplicates != "avoid":
+        if self.space.valid is None and self.duplicates != "avoid" and not self._lost:
             return True
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
 
     def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is a duplicate to be avoided."""
-        return self.duplicates == "avoid" and self._known(genome)
+        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
+        if self.duplicates == "avoid":
+            return self._known(genome)
+        return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
-        """Tell whether a genome has been evaluated, or is on its way."""
-        return self._archive.row(self._archive.key(genome)) is not None or any(
-            np.array_equal(genome, attempt.genome) for attempt in self._attempts.values()
+        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
+        key = self._archive.key(genome)
+        return (
+            self._archive.row(key) is not None
+            or key in self._lost
+            or any(np.array_equal(genome, attempt.genome) for attempt in self._attempts.values())
         )
 
     def _busy(self) -> set[int]:
@@ -282,7 +274,8 @@ class Climber(Optimizer):
         if base.count == 0 and base.identity not in self._starting:
             self._evaluate_start()
             return
-        moves = self._union() if self._gains else {}
+        gainful = bool(self._siblings.gains)
+        moves = self._union()
         union = bool(moves)
         reuses = 0
         while True:
@@ -293,7 +286,7 @@ class Climber(Optimizer):
                     if not self._alternative():
                         raise
                     return
-            self._new_attempt(moves, union)
+            self._new_attempt(moves, union, union and gainful)
             if self.duplicates != "reuse" or not self._reuse():
                 return
             union = False
@@ -333,25 +326,24 @@ class Climber(Optimizer):
         return True
 
     def _union(self) -> Moves:
-        """Combine the gains of attempts whose base was replaced before they came back."""
+        """Combine what came of attempts whose base was replaced before they came back."""
         if any(attempt.union for attempt in self._attempts.values()):
             return {}
         genome = self._incumbent.genome
-        moves = {gene: value for gene, value in self._gains.items() if genome[gene] != value}
-        self._gains = {}
+        moves = self._siblings.union(genome, self._rng)
         return moves if self.space.is_valid(mutated(genome, moves)) else {}
 
-    def _new_attempt(self, moves: Moves, union: bool) -> None:
+    def _new_attempt(self, moves: Moves, union: bool, gainful: bool) -> None:
         identity = self._identities = self._identities + 1
         base = self._incumbent
         child = mutated(base.genome, moves)
         if self.noisy:
             r = self.resamples
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 2 * r, union)
+            self._attempts[identity] = Attempt(identity, base, moves, child, 2 * r, union, gainful)
             self._queue.extend([(BASE, identity)] * r)
             self._queue.extend([(CHILD, identity)] * r)
         else:
-            self._attempts[identity] = _Attempt(identity, base, moves, child, 1, union)
+            self._attempts[identity] = Attempt(identity, base, moves, child, 1, union, gainful)
             self._queue.append((CHILD, identity))
 
     # --- telling --------------------------------------------------------------------------------
@@ -385,7 +377,7 @@ class Climber(Optimizer):
             if attempt.base is base and not attempt.missing:
                 self._resolve(attempt)
 
-    def _resolve(self, attempt: _Attempt) -> None:
+    def _resolve(self, attempt: Attempt) -> None:
         """Compare a child with its base, now that all its evaluations have been told."""
         del self._attempts[attempt.identity]
         base, moves = attempt.base, attempt.moves
@@ -396,24 +388,58 @@ class Climber(Optimizer):
             self._mutations[gene] += 1
             if len(moves) == 1:
                 self._credit(gene, int(base.genome[gene]), new, difference)
-        if base is self._incumbent:
+        if base is not self._incumbent:
+            self._siblings.keep(moves, difference)
+        elif difference >= 0 and self._union_goes_first(difference):
+            self._siblings.waiting.append((attempt, difference))
+        else:
             self._decide(attempt, difference)
-        elif difference >= 0:
-            self._gains.update(moves)
+        if attempt.union:
+            self._release()
         if self.restart_after is not None and (
             self._stalled >= self.restart_after or len(self._tried) >= self._neighbours
         ):
             self._stuck = True
 
-    def _decide(self, attempt: _Attempt, difference: float) -> None:
+    def _decide(self, attempt: Attempt, difference: float) -> None:
         """Keep the child when it is no worse than its base."""
         if difference >= 0:
             self._incumbent = self._new_base(attempt.genome)
             self._incumbent.total, self._incumbent.count = attempt.total, attempt.count
             self._tried.clear()
+            if difference > 0:
+                self._siblings.drifts = {}  # what made no difference before may make one now
+            if self._attempts and self.noisy:
+                self._give_up_unstarted()
         elif not self.noisy and len(attempt.moves) == 1:
             self._tried.update(attempt.moves.items())
         self._stalled = 0 if difference > 0 else self._stalled + 1
+
+    def _union_goes_first(self, difference: float) -> bool:
+        """Tell whether a child that could be kept has to wait for an open union.
+
+        A gain is not kept waiting for a union of moves that make no difference.
+        """
+        base = self._incumbent
+        return any(
+            a.union and a.base is base and (difference == 0 or a.gainful)
+            for a in self._attempts.values()
+        )
+
+    def _release(self) -> None:
+        """Let the children that waited for a union go their way, now that it is decided."""
+        for attempt, difference in self._siblings.released():
+            if attempt.base is self._incumbent:
+                self._decide(attempt, difference)
+            else:
+                self._siblings.keep(attempt.moves, difference)
+
+    def _give_up_unstarted(self) -> None:
+        """Give up the attempts of an earlier base of which no child has been asked for."""
+        unasked = Counter(identity for kind, identity in self._queue if kind == CHILD)
+        for identity, count in unasked.items():
+            if count == self.resamples and self._attempts[identity].base is not self._incumbent:
+                self._drop((BASE, identity))
 
     def _restart(self) -> None:
         self._incumbent = self._new_base(self._new_start())
@@ -424,24 +450,22 @@ class Climber(Optimizer):
         self._queue.clear()
         self._starting.clear()
         self._tried.clear()
-        self._gains = {}
+        self._siblings = Siblings()
         self._stalled = 0
         self._reset()
 
     def _new_start(self) -> Genome:
-        genome = self.space.sample(self._rng)
-        if self.duplicates == "reevaluate":
-            return genome
+        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
         for _ in range(RANDOM_STARTS):
-            if not self._known(genome):
-                return genome
             genome = self.space.sample(self._rng)
+            if not unwanted(genome):
+                return genome
         if self.space.size > ENUMERATE_AT_MOST:
             return genome  # nearly everything is known, so knowing this too is no loss
-        unknown = [g for g in self.space.genomes() if self.space.is_valid(g) and not self._known(g)]
-        if not unknown:
+        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
+        if not wanted:
             raise Exhausted("every configuration has been evaluated")
-        return unknown[int(self._rng.random() * len(unknown))]
+        return wanted[int(self._rng.random() * len(wanted))]
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket
@@ -449,14 +473,19 @@ class Climber(Optimizer):
             base = self._starting.pop(identity, None)
             if base is self._incumbent and not base.count:
                 self._stuck = True  # a start that cannot be evaluated is no start
-        elif self._attempts.pop(identity, None) is not None:
+                self._lost.add(self._archive.key(base.genome))
+        elif (attempt := self._attempts.pop(identity, None)) is not None:
             self._queue = deque(t for t in self._queue if t[0] == START or t[1] != identity)
+            if kind == CHILD:
+                self._lost.add(self._archive.key(attempt.genome))
+            if attempt.union:
+                self._release()
 
     # --- the start ------------------------------------------------------------------------------
 
-    def _new_base(self, genome: Genome) -> _Base:
+    def _new_base(self, genome: Genome) -> Base:
         self._identities += 1
-        return _Base(self._identities, genome)
+        return Base(self._identities, genome)
 
     def _begin(self) -> None:
         """Use what was told in advance: evaluations of the start and of its neighbours."""
@@ -499,7 +528,8 @@ class Climber(Optimizer):
         )
 
     def _state(self) -> dict[str, Any]:
-        bases = {a.base.identity: a.base for a in self._attempts.values()}
+        attempts = [*self._attempts.values(), *(a for a, _ in self._siblings.waiting)]
+        bases = {a.base.identity: a.base for a in attempts}
         bases |= self._starting | {self._incumbent.identity: self._incumbent}
         return {
             "identities": self._identities,
@@ -508,24 +538,14 @@ class Climber(Optimizer):
             "bases": [[b.identity, b.genome.tolist(), b.total, b.count] for b in bases.values()],
             "incumbent": self._incumbent.identity,
             "starting": list(self._starting),
-            "attempts": [
-                [
-                    a.identity,
-                    a.base.identity,
-                    list(a.moves.items()),
-                    a.missing,
-                    a.union,
-                    a.total,
-                    a.count,
-                ]
-                for a in self._attempts.values()
-            ],
+            "attempts": [plain(a) for a in self._attempts.values()],
             "queue": [list(ticket) for ticket in self._queue],
-            "gains": list(self._gains.items()),
+            "siblings": self._siblings.state(),
             "stalled": self._stalled,
             "stuck": self._stuck,
             "tried": sorted(self._tried),
             "mutations": list(self._mutations),
+            "lost": sorted(key.hex() for key in self._lost),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -533,31 +553,19 @@ class Climber(Optimizer):
         self._climb_began = state["climb_began"]
         self.reused = state["reused"]
         bases = {
-            identity: _Base(identity, np.array(genome, dtype=np.int64), total, count)
+            identity: Base(identity, np.array(genome, dtype=np.int64), total, count)
             for identity, genome, total, count in state["bases"]
         }
         self._incumbent = bases[state["incumbent"]]
         self._starting = {identity: bases[identity] for identity in state["starting"]}
-        self._attempts = {}
-        for identity, base_identity, moves, missing, union, total, count in state["attempts"]:
-            base, changes = bases[base_identity], dict(moves)
-            self._attempts[identity] = _Attempt(
-                identity, base, changes, mutated(base.genome, changes), missing, union, total, count
-            )
+        self._attempts = {plain[0]: restored(bases, plain) for plain in state["attempts"]}
         self._queue = deque(tuple(ticket) for ticket in state["queue"])
-        self._gains = dict(state["gains"])
+        self._siblings = Siblings.restored(bases, state["siblings"])
         self._stalled = state["stalled"]
         self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
         self._mutations = list(state["mutations"])
-
-
-def mutated(genome: Genome, moves: Moves) -> Genome:
-    """Copy a genome and make the moves in the copy."""
-    child = genome.copy()
-    for gene, value in moves.items():
-        child[gene] = value
-    return child
+        self._lost = {bytes.fromhex(key) for key in state["lost"]}
 
 
 def _require_positive(what: str, value: Any) -> None:

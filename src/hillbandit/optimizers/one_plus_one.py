@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hillbandit.optimizers.climber import Climber, Moves, mutated
+from hillbandit.optimizers.attempts import Moves, mutated
+from hillbandit.optimizers.climber import Climber
 
 TRIES = 1_000
 """How many refused mutations are drawn before a change of one gene is looked for."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hillbandit.optimizers.climber import Climber, Moves
+from hillbandit.optimizers.attempts import Moves
+from hillbandit.optimizers.climber import Climber
 
 
 class RMHC(Climber):

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hillbandit as hb
+from hillbandit.confirm import choose_candidates, reserve, still_missing
+from hillbandit.ledger import Confirmation
+from hillbandit.problems import Noisy, OneMax
+from hillbandit.study import Callback
+from hillbandit.testing import DeterministicExecutor
+
+
+def test_the_halving_worked_by_hand() -> None:
+    # 4 candidates, 24 evaluations: two rounds of 12, so 3 each and then 6 each for the better two
+    race = Confirmation([[0], [1], [2], [3]], [[], [], [], []])
+    scores = {0: 1.0, 1: 4.0, 2: 3.0, 3: 2.0}
+    alive, missing = still_missing(race, 24, scores.__getitem__)
+    assert (alive, missing) == ([0, 1, 2, 3], [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3)
+    race.fresh = [[0.0] * 3 for _ in range(4)]
+    alive, missing = still_missing(race, 24, scores.__getitem__)
+    assert (alive, missing) == ([1, 2], [1] * 6 + [2] * 6)
+    race.fresh[1], race.fresh[2] = [0.0] * 9, [0.0] * 9
+    assert still_missing(race, 24, scores.__getitem__) == ([1, 2], [])
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+def test_the_reserve_is_never_exceeded_and_nearly_spent(count: int) -> None:
+    for evaluations in range(count * 4, 100):
+        race = Confirmation([[i] for i in range(count)], [[] for _ in range(count)])
+        while True:
+            _, missing = still_missing(race, evaluations, lambda candidate: -candidate)
+            if not missing:
+                break
+            race.fresh[missing[0]].append(0.0)
+        spent = sum(map(len, race.fresh))
+        assert evaluations - 2 * count <= spent <= evaluations
+
+
+def test_a_few_evaluations_confirm_fewer_candidates() -> None:
+    optimizer = hb.RMHC(hb.Space.binary(6), noisy=True, seed=1)
+    for genome in list(optimizer.space.genomes())[:20]:
+        optimizer.observe(genome, float(genome.sum()))
+    assert [len(choose_candidates(optimizer, n)) for n in (1, 4, 8, 20, 40, 100)] == [
+        1,
+        1,
+        2,
+        5,
+        8,
+        8,
+    ]
+    assert reserve(200, 0.1) == 20
+
+
+def test_the_budget_is_kept_and_the_interval_is_fresh(tmp_path: Path) -> None:
+    problem = Noisy(OneMax(20), seed=None)
+    for how in ({}, {"executor": DeterministicExecutor(5)}, {"study": tmp_path / "a.db"}):
+        result = hb.maximize(
+            problem,
+            problem.space,
+            200,
+            noisy=True,
+            seed=1,
+            confirm=0.2,
+            **how,
+        )
+        assert result.confirmed
+        assert 190 <= result.evaluations <= 200
+        best = result.recommended
+        # the fresh evaluations are the last ones of that very genome
+        same = (result.history.genomes == best.genome).all(axis=1)
+        fresh = result.history.values[same & (result.history.numbers >= 160)]
+        assert best.evaluations == len(fresh) >= 5
+        assert best.mean == pytest.approx(fresh.mean())
+
+
+def test_a_confirmation_that_was_interrupted_goes_on(tmp_path: Path) -> None:
+    problem = Noisy(OneMax(20), seed=None)
+
+    def stop_at(count: int) -> Callback:
+        return lambda state: state.evaluations >= count
+
+    def go(path: Path, stops: list[int]) -> hb.Result:
+        for stop in stops:
+            result = hb.maximize(
+                problem,
+                problem.space,
+                200,
+                noisy=True,
+                seed=1,
+                confirm=0.2,
+                study=path,
+                callbacks=[stop_at(stop)],
+            )
+        return result
+
+    straight, broken = go(tmp_path / "a.db", [999]), go(tmp_path / "b.db", [50, 165, 181, 999])
+    assert np.array_equal(straight.history.genomes, broken.history.genomes)
+    assert str(straight.recommended) == str(broken.recommended)
+    assert broken.confirmed
+
+
+def test_it_improves_the_answer_and_its_interval_at_the_same_total_budget() -> None:
+    # one row of benchmarks/confirm.md: the (1+1)-EA measures each genome only once or twice
+    problem = Noisy(OneMax(10), sd=3.0, seed=None)
+    runs = 60
+    quality, inside = {}, {}
+    for share in (None, 0.1):
+        results = [
+            hb.maximize(
+                problem,
+                problem.space,
+                400,
+                optimizer="one_plus_one",
+                resamples=1,
+                seed=seed,
+                confirm=share,
+            ).recommended
+            for seed in range(runs)
+        ]
+        truth = [problem.true_value(best.config) for best in results]
+        quality[share] = np.array(truth)
+        inside[share] = np.mean(
+            [best.low <= true <= best.high for best, true in zip(results, truth, strict=True)]
+        )
+    gain = quality[0.1] - quality[None]
+    assert gain.mean() > 2 * gain.std(ddof=1) / runs**0.5
+    # 95 %, less three standard errors
+    assert inside[0.1] > 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5

@@ -1,0 +1,127 @@
+"""Evaluating many at a time: processes, executors, a real cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hillbandit as hb
+from hillbandit.problems import Noisy, OneMax
+from hillbandit.testing import DeterministicExecutor
+
+PROBLEM = Noisy(OneMax(16), seed=None)
+
+
+def slow_ones(genome: Any, seed: int) -> float:
+    time.sleep(0.02)
+    return float(PROBLEM(genome, seed=seed))
+
+
+def check(result: hb.Result, budget: int) -> None:
+    assert result.evaluations == budget
+    assert len(set(result.history.numbers.tolist())) == budget
+    for observation in result.history:
+        trial = hb.Trial(observation.number, observation.genome, PROBLEM.space, result.seed)
+        assert observation.value == PROBLEM(observation.genome, seed=trial.seed)
+
+
+def test_workers_are_processes_and_work_at_the_same_time() -> None:
+    seen: list[Any] = []
+
+    def napping(genome: Any, seed: int) -> float:
+        time.sleep(0.05)
+        return float(PROBLEM(genome, seed=seed))
+
+    began = time.monotonic()
+    result = hb.maximize(
+        napping, PROBLEM.space, 64, noisy=True, seed=1, workers=8, callbacks=[seen.append]
+    )
+    seconds = time.monotonic() - began
+    check(result, 64)
+    assert seconds < 0.7 * 64 * 0.05
+    assert len(seen) == 64
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_any_executor_of_the_standard_library(pool: Any) -> None:
+    with pool(2) as executor:
+        result = hb.maximize(
+            slow_ones, PROBLEM.space, 40, noisy=True, seed=1, executor=executor, workers=4
+        )
+    check(result, 40)
+
+
+def test_the_same_order_of_completion_gives_the_same_run() -> None:
+    runs = [
+        hb.maximize(
+            PROBLEM, PROBLEM.space, 100, noisy=True, seed=1, executor=DeterministicExecutor(8, seed)
+        )
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0].history.numbers.tolist() == runs[1].history.numbers.tolist()
+    assert np.array_equal(runs[0].history.genomes, runs[1].history.genomes)
+    assert runs[0].history.numbers.tolist() != runs[2].history.numbers.tolist()
+
+
+def test_one_at_a_time_on_an_executor_is_the_sequential_run() -> None:
+    straight = hb.maximize(PROBLEM, PROBLEM.space, 60, noisy=True, seed=1)
+    for how in ({"executor": DeterministicExecutor(1)}, {"workers": 1}):
+        result = hb.maximize(PROBLEM, PROBLEM.space, 60, noisy=True, seed=1, **how)
+        assert np.array_equal(result.history.genomes, straight.history.genomes)
+        assert np.array_equal(result.history.values, straight.history.values)
+
+
+def test_a_budget_is_exact_with_many_workers() -> None:
+    for budget in (1, 3, 8, 9, 17):
+        result = hb.maximize(
+            PROBLEM, PROBLEM.space, budget, noisy=True, seed=1, executor=DeterministicExecutor(8)
+        )
+        assert result.evaluations == budget
+
+
+def test_workers_that_outnumber_a_small_space_end_it_together() -> None:
+    space = hb.Space.binary(3)
+    result = hb.maximize(OneMax(3), space, 100, seed=1, executor=DeterministicExecutor(16))
+    assert result.recommended.mean == 3
+    assert result.stopped_because.startswith("exhausted")
+    assert result.evaluations == len(result.history) >= 8
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.mark.filterwarnings("ignore")  # Dask's own start and end warn of many things
+def test_a_dask_cluster_of_two_processes(cluster: Any) -> None:
+    result = hb.maximize(slow_ones, PROBLEM.space, 60, noisy=True, seed=1, executor=cluster)
+    check(result, 60)
+    where = cluster.run(os.getpid)
+    assert len(set(where.values())) == 2
+    assert os.getpid() not in where.values()
+
+
+def grumpy(genome: Any, seed: int) -> float:
+    if seed % 5 == 0:
+        raise RuntimeError("not today")
+    return float(PROBLEM(genome, seed=seed))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_failures_on_a_dask_cluster_are_recorded(cluster: Any) -> None:
+    result = hb.maximize(grumpy, PROBLEM.space, 60, noisy=True, seed=1, executor=cluster)
+    check(result, 60)
+    assert result.failures > 0
