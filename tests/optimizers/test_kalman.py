@@ -336,6 +336,22 @@ def test_a_start_that_is_dropped_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("noisy", [False, True])
+def test_what_was_dropped_is_not_asked_for_again(noisy: bool) -> None:
+    optimizer = hb.KalmanClimber(hb.Space.binary(4), noisy=noisy, seed=12)
+    lost = set()
+    for _ in range(60):
+        trial = optimizer.ask()
+        key = tuple(trial.genome.tolist())
+        assert key not in lost
+        if key[0] == key[1] == 1:
+            optimizer.abandon(trial, retry=False)
+            lost.add(key)
+        else:
+            optimizer.tell(trial, float(trial.genome.sum()))
+    assert lost
+
+
+@pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("size", [1e300, 1e-300, 0.0])
 def test_extreme_and_constant_values_are_survived(noisy: bool, size: float) -> None:
     optimizer = hb.KalmanClimber(hb.Space.unnamed([2, 3, 4]), noisy=noisy, seed=13)

@@ -57,7 +57,7 @@ TRIES = 50
 PAIRED = 64
 """Where no change of one gene is allowed, so many changes are tried two at a time."""
 RANDOM_STARTS = 1_000
-"""How many random genomes are drawn in search of one that is unknown, before all are looked at."""
+"""How many random genomes are drawn in search of one that is wanted, before all are looked at."""
 
 START, MOVE, KICKED, HOME = range(4)
 """What a ticket's evaluation is: (kind, identity, whether L limited the set, or the epoch)."""
@@ -134,6 +134,8 @@ class KalmanClimber(Optimizer):
         self._n = max(1, self._layout.n)
         self._current = space.sample(self._rng) if self._start is None else self._start
         self._children: dict[int, Genome] = {}
+        self._lost: set[bytes] = set()
+        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._identities = 0
         self._advance = 0
         """How many genomes were told in advance: the first rows of the archive."""
@@ -273,6 +275,8 @@ class KalmanClimber(Optimizer):
         if self._next_number == 0:
             self._begin()
         if not self._begun and not self._children:
+            if self._archive.key(self._current) in self._lost:
+                self._current = self._elsewhere()  # one that cannot be evaluated is no start
             return self._issue(self._current, START, 0)
         if not self._layout.n:
             if self.noisy or not self._begun:
@@ -288,7 +292,7 @@ class KalmanClimber(Optimizer):
                 return self._issue(child, kind, mark)
             self.reused += 1
             self._take(child, self._archive.means[row], kind, mark)
-        return self._issue(self._unknown(), MOVE, 0)
+        return self._issue(self._elsewhere(), MOVE, 0)
 
     def _issue(self, genome: Genome, kind: int, mark: int) -> tuple[Genome, Ticket]:
         identity = self._identities = self._identities + 1
@@ -350,11 +354,16 @@ class KalmanClimber(Optimizer):
             return False
         return self.space.is_valid(child) and not self._refused(child)
 
-    def _refused(self, child: Genome) -> bool:
-        return self.duplicates == "avoid" and self._known(child)
+    def _refused(self, genome: Genome) -> bool:
+        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
+        if self.duplicates == "avoid":
+            return self._known(genome)
+        return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
-        return self._archive.row(self._archive.key(genome)) is not None or self._in_flight(genome)
+        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
+        key = self._archive.key(genome)
+        return self._archive.row(key) is not None or key in self._lost or self._in_flight(genome)
 
     def _in_flight(self, genome: Genome) -> bool:
         return any(np.array_equal(genome, child) for child in self._children.values())
@@ -376,25 +385,26 @@ class KalmanClimber(Optimizer):
             child = self._mutated(np.array(change))
             if self.space.is_valid(child) and not self._refused(child):
                 return child
-        if self.duplicates == "avoid":
-            return self._unknown()
+        if self.duplicates == "avoid" or self._lost:
+            return self._elsewhere()
         raise Exhausted(
             "no valid neighbour: every change of one gene is refused by `valid`, and so is every "
             "change of two that was tried"
         )
 
-    def _unknown(self) -> Genome:
-        """Find a valid genome that has not been evaluated, wherever it is."""
+    def _elsewhere(self) -> Genome:
+        """Find a valid genome that may still be evaluated, wherever it is."""
+        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
         for _ in range(RANDOM_STARTS):
             genome = self.space.sample(self._rng)
-            if not self._known(genome):
+            if not unwanted(genome):
                 return genome
         if self.space.size > ENUMERATE_AT_MOST:
             return genome  # nearly everything is known, so knowing this too is no loss
-        unknown = [g for g in self.space.genomes() if self.space.is_valid(g) and not self._known(g)]
-        if not unknown:
+        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
+        if not wanted:
             raise Exhausted("every configuration has been evaluated")
-        return unknown[int(self._rng.random() * len(unknown))]
+        return wanted[int(self._rng.random() * len(wanted))]
 
     # --- asking: kicks ----------------------------------------------------------------------------
 
@@ -413,9 +423,7 @@ class KalmanClimber(Optimizer):
             child = self._kicked()
             if self.space.is_valid(child) and not self._refused(child):
                 return child, KICKED, self._epoch
-        if self.duplicates == "avoid":
-            return self._unknown(), KICKED, self._epoch
-        return self.space.sample(self._rng), KICKED, self._epoch
+        return self._elsewhere(), KICKED, self._epoch
 
     def _kick_is_open(self) -> bool:
         tickets = [ticket for _, ticket in (*self._open.values(), *self._again)]
@@ -461,10 +469,9 @@ class KalmanClimber(Optimizer):
         self._take(self._children.pop(identity), value, kind, mark)
 
     def _drop(self, ticket: Ticket) -> None:
-        kind, identity, _ = ticket
-        del self._children[identity]
-        if kind == START and not self._begun:
-            self._current = self.space.sample(self._rng)  # one that cannot be evaluated is no start
+        key = self._archive.key(self._children.pop(ticket[1]))
+        if self._archive.row(key) is None:
+            self._lost.add(key)
 
     def _take(self, genome: Genome, value: float, kind: int, mark: int) -> None:
         """Learn from the value of a genome, and move to it if it is no worse."""
@@ -551,6 +558,7 @@ class KalmanClimber(Optimizer):
             "children": [[i, child.tolist()] for i, child in self._children.items()],
             "home": None if home is None else [home.genome.tolist(), home.b, home.variance],
             "mutations": self._mutations.tolist(),
+            "lost": sorted(key.hex() for key in self._lost),
             **{name: getattr(self, f"_{name}") for name in _SCALARS},
             "reused": self.reused,
         }
@@ -565,6 +573,7 @@ class KalmanClimber(Optimizer):
             genome, b, variance = state["home"]
             self._home = _Home(np.array(genome, dtype=np.int64), b, variance)
         self._mutations = np.array(state["mutations"], dtype=np.int64)
+        self._lost = {bytes.fromhex(key) for key in state["lost"]}
         for name in _SCALARS:
             setattr(self, f"_{name}", state[name])
         self.reused = state["reused"]
