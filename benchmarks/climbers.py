@@ -270,28 +270,27 @@ def comparison(
 
     `make(run)` gives a space and the function that evaluates a genome without noise.
     """
-    best: dict[str, list[tuple[float, float]]] = {}
+    best: dict[str, list[NDArray[np.float64]]] = {}
     space, _ = make(0)
     for name, variants in climbers(space, sd).items():
         for variant in variants:
-            values: list[list[float]] = [[] for _ in LOOKS]
+            values = np.empty((len(LOOKS), runs))
             for run in range(runs):
                 _, value = make(run)
                 found = looks(variant, value, sd, run, [look * n for look in LOOKS])
-                for true, recommended in zip(values, found, strict=True):
-                    true.append(value(recommended.genome))
+                values[:, run] = [value(recommended.genome) for recommended in found]
                 progress.step(f"{label}, {name}")
-            result = [mean_and_error(true) for true in values]
             # the best r at each budget, which favours those that have one
-            best[name] = [max(a, b) for a, b in zip(best.get(name, result), result, strict=True)]
+            pairs = zip(best.get(name, values), values, strict=True)
+            best[name] = [max(pair, key=lambda look: float(look.mean())) for pair in pairs]
     cells = [label]
     for look in range(len(LOOKS)):
-        top = max(result[look] for result in best.values())
+        top = max((result[look] for result in best.values()), key=lambda true: float(true.mean()))
         for result in best.values():
-            mean, error = result[look]
-            level = top[0] - mean <= 2 * float(np.hypot(error, top[1]))
+            mean, error = mean_and_error(result[look].tolist())
+            behind, doubt = mean_and_error((top - result[look]).tolist())
             text = f"{mean:.2f} ± {error:.2f}"
-            cells.append(f"**{text}**" if level else text)
+            cells.append(text if behind > 2 * doubt else f"**{text}**")
     return f"| {' | '.join(cells)} |"
 
 
@@ -349,8 +348,9 @@ def fixed(most: int) -> Iterator[str]:
     intro = (
         "The true value of `recommend()` after 5·n and 20·n evaluations, mean ± standard error "
         f"over {runs} runs, each on an instance of its own. Under noise the first three have their "
-        "best r of 1 and 2, chosen in hindsight for each figure. In bold: the highest, and what "
-        "lies within two standard errors of it."
+        "best r of 1 and 2, chosen in hindsight for each figure. All have the same instances. In "
+        "bold: the highest, and what is behind it by no more than two standard errors of the "
+        "difference between runs on the same instance."
     )
     progress = Progress("fixed", runs * len(PLAIN) * (4 + 7))
     lines = comparison_head("problem")
@@ -521,8 +521,7 @@ def pbo(most: int) -> Iterator[str]:
         f"The 23 base functions of the PBO suite of `ioh` {ioh.__version__}, n = {n}, noise-free "
         f"and with N(0, 1): the true value of `recommend()`, {runs} runs, run r on instance r + 1 "
         "of the function. Nothing was tuned on them; this is the only run of the table. As above, "
-        "the first three have their best r, and bold is what lies within two standard errors of "
-        "the highest."
+        "the first three have their best r, and bold is what is not clearly behind the highest."
     )
     progress = Progress("pbo", runs * len(names) * (4 + 7))
     lines = comparison_head("function")
