@@ -1,11 +1,12 @@
 # Two commands for people: `make reproduce` and `make test`. Everything they need is installed into .venv.
+# make reproduce ARGS=--quick passes options on.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := experiments,cli,dask,dev
+EXTRAS := experiments,cli,report,dask,dev
 PIP    := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: setup test reproduce lint types clean
+.PHONY: setup test reproduce record lint types clean
 
 setup: $(VENV)/ready
 
@@ -20,7 +21,13 @@ test: setup
 	$(BIN)/python -m pytest -n auto
 
 reproduce: setup
-	$(BIN)/python -m hillbandit reproduce
+	$(BIN)/python -m hillbandit reproduce $(ARGS)
+
+# puts the report of the last reproduction among the documentation
+record: reproduce
+	mkdir -p docs/figures
+	cp results/report.md docs/reproduction.md
+	cp results/figures/*.png docs/figures/
 
 lint: setup
 	$(BIN)/ruff check .

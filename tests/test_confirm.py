@@ -15,23 +15,23 @@ from hillbandit.testing import DeterministicExecutor
 
 def test_the_halving_worked_by_hand() -> None:
     # 4 candidates, 24 evaluations: two rounds of 12, so 3 each and then 6 each for the better two
-    race = Confirmation([[0], [1], [2], [3]], [[], [], [], []])
+    race = Confirmation([[0], [1], [2], [3]], [[], [], [], []], 24)
     scores = {0: 1.0, 1: 4.0, 2: 3.0, 3: 2.0}
-    alive, missing = still_missing(race, 24, scores.__getitem__)
+    alive, missing = still_missing(race, scores.__getitem__)
     assert (alive, missing) == ([0, 1, 2, 3], [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3)
     race.fresh = [[0.0] * 3 for _ in range(4)]
-    alive, missing = still_missing(race, 24, scores.__getitem__)
+    alive, missing = still_missing(race, scores.__getitem__)
     assert (alive, missing) == ([1, 2], [1] * 6 + [2] * 6)
     race.fresh[1], race.fresh[2] = [0.0] * 9, [0.0] * 9
-    assert still_missing(race, 24, scores.__getitem__) == ([1, 2], [])
+    assert still_missing(race, scores.__getitem__) == ([1, 2], [])
 
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_the_reserve_is_never_exceeded_and_nearly_spent(count: int) -> None:
     for evaluations in range(count * 4, 100):
-        race = Confirmation([[i] for i in range(count)], [[] for _ in range(count)])
+        race = Confirmation([[i] for i in range(count)], [[] for _ in range(count)], evaluations)
         while True:
-            _, missing = still_missing(race, evaluations, lambda candidate: -candidate)
+            _, missing = still_missing(race, lambda candidate: -candidate)
             if not missing:
                 break
             race.fresh[missing[0]].append(0.0)

@@ -36,20 +36,19 @@ def choose_candidates(optimizer: Optimizer, evaluations: int) -> list[list[int]]
 
 
 def still_missing(
-    confirmation: Confirmation, evaluations: int, score: Callable[[int], float]
+    confirmation: Confirmation, score: Callable[[int], float]
 ) -> tuple[list[int], list[int]]:
     """Work out where the halving stands.
 
     Example:
         >>> from hillbandit.confirm import still_missing
         >>> from hillbandit.ledger import Confirmation
-        >>> race = Confirmation([[0], [1]], [[1.0, 1.0], [2.0]])
-        >>> still_missing(race, 6, score=lambda candidate: 0.0)
+        >>> race = Confirmation([[0], [1]], [[1.0, 1.0], [2.0]], evaluations=6)
+        >>> still_missing(race, score=lambda candidate: 0.0)
         ([0, 1], [0, 1, 1])
 
     Args:
         confirmation: The candidates and their fresh evaluations so far.
-        evaluations: How many fresh evaluations there are to be in all.
         score: What candidates are compared by after a round.
 
     Returns:
@@ -58,7 +57,7 @@ def still_missing(
     """
     alive = list(range(len(confirmation.candidates)))
     rounds = max(1, math.ceil(math.log2(len(alive))))
-    target, left = 0, evaluations
+    target, left = 0, confirmation.evaluations
     for turn in range(rounds):
         each = max(1, left // (rounds - turn) // len(alive))
         target += each
@@ -76,11 +75,9 @@ def still_missing(
     return alive, []
 
 
-def confirmed(
-    optimizer: Optimizer, confirmation: Confirmation, evaluations: int
-) -> Recommendation | None:
+def confirmed(optimizer: Optimizer, confirmation: Confirmation) -> Recommendation | None:
     """Give the winner with its fresh mean and interval, or None before there is one."""
-    alive, missing = still_missing(confirmation, evaluations, scores(optimizer, confirmation))
+    alive, missing = still_missing(confirmation, scores(optimizer, confirmation))
     if missing:
         return None
     fresh = np.array(confirmation.fresh[alive[0]])

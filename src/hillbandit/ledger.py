@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hillbandit.optimizers import Optimizer
+from hillbandit.optimizers.base import STATE_FORMAT
 from hillbandit.space import Config, Genome, Space
 from hillbandit.store import Event, Store, StudyError
 from hillbandit.trial import History, Observation, Trial
@@ -31,6 +32,8 @@ class Confirmation:
     candidates: list[list[int]]
     fresh: list[list[float]]
     """Values of the fresh evaluations of each candidate, in the optimiser's sign."""
+    evaluations: int
+    """How many fresh evaluations there are to be in all."""
 
 
 @dataclass(slots=True)
@@ -62,7 +65,7 @@ class Books:
             "confirming": list(self.confirming.items()),
             "confirmation": None
             if confirmation is None
-            else [confirmation.candidates, confirmation.fresh],
+            else [confirmation.candidates, confirmation.fresh, confirmation.evaluations],
         }
 
     @classmethod
@@ -119,7 +122,8 @@ class Ledger:
         """Restore the books of a study: the last snapshot, and the events since replayed."""
         snapshot = store.snapshot(study)
         optimizer, books, seq = fresh, Books(), 0
-        if snapshot is not None:
+        if snapshot is not None and snapshot[1]["optimizer"]["format"] == STATE_FORMAT:
+            # a state of an older format is left aside: the whole journal says the same
             seq, state = snapshot
             optimizer = type(fresh).from_state_dict(fresh.space, state["optimizer"])
             books = Books.restored(state["books"])
@@ -137,7 +141,7 @@ class Ledger:
         if event.kind == "known" and event.genome is not None and event.value is not None:
             optimizer.observe(_config(optimizer.space, event.genome), self._sign(event.value))
         elif event.kind == "confirm" and event.detail is not None:
-            self._begin_confirmation(event.detail["candidates"])
+            self._begin_confirmation(event.detail["candidates"], event.detail["evaluations"])
         elif event.kind == "ask":
             candidate = None if event.detail is None else event.detail.get("candidate")
             trial = self._ask(candidate)
@@ -202,15 +206,11 @@ class Ledger:
         detail = {"error": error, "traceback": traceback, "retry": retry}
         self._write(Event("fail", trial.number, worker=worker, detail=detail))
 
-    def confirm(self, candidates: list[list[int]]) -> Confirmation:
-        """Begin the confirmation of candidates, or go on with it."""
-        if self.books.confirmation is None:
-            self._begin_confirmation(candidates)
-            self._write(Event("confirm", detail={"candidates": candidates}))
-        confirmation = self.books.confirmation
-        if confirmation is None:
-            raise StudyError("The confirmation could not begin.")
-        return confirmation
+    def confirm(self, candidates: list[list[int]], evaluations: int) -> Confirmation:
+        """Begin the confirmation of candidates."""
+        detail = {"candidates": candidates, "evaluations": evaluations}
+        self._write(Event("confirm", detail=detail))
+        return self._begin_confirmation(candidates, evaluations)
 
     def stop(self, reason: str) -> None:
         """Write down why a run ended."""
@@ -257,8 +257,10 @@ class Ledger:
         if retry and not confirmed:
             books.retries.append(attempts + 1)
 
-    def _begin_confirmation(self, candidates: list[list[int]]) -> None:
-        self.books.confirmation = Confirmation(candidates, [[] for _ in candidates])
+    def _begin_confirmation(self, candidates: list[list[int]], evaluations: int) -> Confirmation:
+        confirmation = Confirmation(candidates, [[] for _ in candidates], evaluations)
+        self.books.confirmation = confirmation
+        return confirmation
 
     def _sign(self, value: float) -> float:
         return value if self.maximizing else 0.0 - value

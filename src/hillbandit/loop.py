@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -100,6 +103,47 @@ class Limits:
         return reserve(self.budget, self.confirm)
 
 
+class Interrupts:
+    """Lets Ctrl-C in only while evaluations are waited for.
+
+    Anywhere else it would come between the optimiser and its journal, or into the middle of a
+    transaction; it then waits until it is welcome.
+    """
+
+    def __init__(self) -> None:
+        self._welcome = False
+        self._pending = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        # signals are handled in the main thread, and a handler of the user's own is left alone
+        ours = threading.current_thread() is threading.main_thread()
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+    def _handle(self, *_: object) -> None:
+        if self._welcome:
+            raise KeyboardInterrupt
+        self._pending = True
+
+    @contextlib.contextmanager
+    def welcome(self) -> Iterator[None]:
+        """Let an interrupt through, also one that came before."""
+        self._welcome = True
+        try:
+            if self._pending:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._welcome = False
+
+
 class Loop:
     """One run of a study.
 
@@ -132,17 +176,19 @@ class Loop:
         self._bar = bar
         self._running: dict[int, Trial] = {}
         self._began = time.monotonic()
+        self._interrupts = Interrupts()
 
     def run(self) -> str:
         """Go on until there is a reason to stop, and return it."""
-        try:
-            reason = self._go()
-        except KeyboardInterrupt:
-            if not self._ledger.optimizer.evaluations:
-                raise  # nothing is known yet
-            reason = "interrupted"
-        self._ledger.stop(reason)
-        self._ledger.flush()
+        with self._interrupts:
+            try:
+                reason = self._go()
+            except KeyboardInterrupt:
+                if not self._ledger.optimizer.evaluations:
+                    raise  # nothing is known yet
+                reason = "interrupted"
+            self._ledger.stop(reason)
+            self._ledger.flush()
         return reason
 
     def _go(self) -> str:
@@ -150,7 +196,9 @@ class Loop:
             over = self._fill()
             if not self._running:
                 return over or "budget"
-            for outcome in self._evaluator.finished(None):
+            with self._interrupts.welcome():
+                outcomes = self._evaluator.finished(None)
+            for outcome in outcomes:
                 reason = self._take(outcome)
                 if reason is not None:
                     return reason
@@ -194,13 +242,13 @@ class Loop:
     def _next_confirmation(self) -> tuple[str | None, Trial | None]:
         ledger = self._ledger
         optimizer = ledger.optimizer
-        reserved = self._limits.reserved
         confirmation = ledger.books.confirmation
         if confirmation is None:
-            confirmation = ledger.confirm(choose_candidates(optimizer, reserved))
+            reserved = self._limits.reserved
+            confirmation = ledger.confirm(choose_candidates(optimizer, reserved), reserved)
         if ledger.has_in_flight:
             return None, ledger.next_trial()
-        _, missing = still_missing(confirmation, reserved, scores(optimizer, confirmation))
+        _, missing = still_missing(confirmation, scores(optimizer, confirmation))
         for candidate in ledger.books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)

@@ -168,7 +168,7 @@ class Store:
         with self._telling():
             lock = sqlite3.connect(
                 f"{self.path}.lock{study}",
-                timeout=0.0,
+                timeout=1.0,  # a reader may be looking at the lock for a moment
                 isolation_level=None,
                 check_same_thread=False,
             )

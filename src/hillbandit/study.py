@@ -199,37 +199,34 @@ class Study:
                 reason = Loop(ledger, evaluator, objective, limits, callbacks, bar).run()
         finally:
             evaluator.close()
-        result = self.result(reason, limits.reserved)
+            if getattr(objective, "external", False):
+                objective.close()  # type: ignore[attr-defined]
+        if not self.optimizer.evaluations:
+            raise StudyError(f"No evaluation has succeeded ({reason}).")
+        result = self.result(reason)
         log.info("stopped: %s; recommended %s", result.stopped_because, result.recommended)
         return result
 
-    def result(self, reason: str = "", reserved: int = 0) -> Result:
+    def result(self, reason: str = "") -> Result:
         """Give what the study has found so far.
 
         Args:
             reason: Why it stopped.
-            reserved: The evaluations that were kept for confirmation.
 
         Raises:
             ValueError: If nothing has been evaluated yet.
         """
         ledger = self._ledger
-        recommended, is_confirmed = self.optimizer.recommend(), False
-        if ledger.books.confirmation is not None:
-            fresh = confirmed(self.optimizer, ledger.books.confirmation, reserved)
-            if fresh is not None:
-                recommended, is_confirmed = fresh, True
-        best = self.optimizer.best_observed
         return Result(
-            recommended=recommended if self.maximizing else recommended.negated(),
-            best_observed=best if self.maximizing else best.negated(),
+            recommended=self.recommend(),
+            best_observed=self.best_observed,
             evaluations=ledger.books.told,
             stopped_because=reason,
             history=ledger.history(),
             seed=self.optimizer.seed,
             failures=ledger.books.failed,
             reused=getattr(self.optimizer, "reused", 0),
-            confirmed=is_confirmed,
+            confirmed=self.is_confirmed,
         )
 
     # --- looking --------------------------------------------------------------------------------
@@ -264,9 +261,19 @@ class Study:
         """Trials that were asked for and have not ended."""
         return self.optimizer.outstanding
 
+    def _confirmed(self) -> Recommendation | None:
+        """Give the recommendation by fresh evaluations, once the confirmation is complete."""
+        confirmation = self._ledger.books.confirmation
+        return None if confirmation is None else confirmed(self.optimizer, confirmation)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the recommendation comes from fresh evaluations only."""
+        return self._confirmed() is not None
+
     def recommend(self) -> Recommendation:
-        """Give the recommendation so far, in the user's own sign."""
-        recommendation = self.optimizer.recommend()
+        """Give the recommendation so far, in the user's own sign; the confirmed one, if any."""
+        recommendation = self._confirmed() or self.optimizer.recommend()
         return recommendation if self.maximizing else recommendation.negated()
 
     def leaders(self, count: int) -> list[Recommendation]:

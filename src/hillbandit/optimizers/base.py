@@ -273,7 +273,7 @@ class Optimizer(ABC):
         by the pooled one with the weight of 4 further degrees of freedom, so that two equal values
         do not look like certainty. Where nothing was evaluated twice it is infinite. It is
         optimistic, because the same evaluations chose the configuration and measure it: see
-        `benchmarks/coverage.md` for how much. Fresh evaluations of the recommended configuration
+        `benchmarks/interval_coverage.md` for how much. Fresh evaluations (`confirm=` of `maximize`)
         give an interval without that bias.
 
         Example:

@@ -1,7 +1,7 @@
 """Measure how often the recommendation's 95 % interval holds the configuration's true value.
 
-    python benchmarks/coverage.py            prints the table
-    python benchmarks/coverage.py --write    also writes it to benchmarks/coverage.md
+    python benchmarks/interval_coverage.py            prints the table
+    python benchmarks/interval_coverage.py --write    also writes it to interval_coverage.md
 
 The interval comes from the evaluations that chose the configuration, so it is optimistic: what
 was chosen has been lucky. Beside it stand the intervals from as many fresh evaluations.
@@ -60,7 +60,7 @@ def main() -> None:
     if "--write" in sys.argv:
         Path(__file__).with_suffix(".md").write_text(
             "# The recommendation's interval: how often it holds the true value\n\n"
-            "Made by `python benchmarks/coverage.py --write`: "
+            "Made by `python benchmarks/interval_coverage.py --write`: "
             f"{RUNS} runs a row, noise N(0, 1), nominal coverage 0.95. The recommended "
             "configuration was chosen by the evaluations that measure it, so its mean is a little "
             "high and its interval holds the truth less often than it says; as many fresh "

@@ -1,0 +1,1 @@
+"""The paper's experiments: plan, compiled kernels, runner, statistics, figures, report."""

@@ -1,0 +1,196 @@
+"""The results on disk: one line of JSON for each finished task, appended and flushed to the disk.
+
+The first line says what the others belong to: the format, the version and the seed. A line that a
+kill or a full disk left unfinished is cut off when the journal is opened again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from hillbandit._version import __version__
+from hillbandit.experiments.plan import Cell, Refused, Task
+from hillbandit.experiments.simulation import Record
+
+FILE = "journal.jsonl"
+FORMAT = 1
+CODE = ("kernels.py", "readings.py", "simulation.py")
+"""The files that decide what a run gives."""
+
+
+def code_digest() -> str:
+    """Identify the code that makes the runs, so that those of changed code are not mixed."""
+    digest = hashlib.sha256()
+    for name in CODE:
+        digest.update(Path(__file__).with_name(name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Journal:
+    """The runs made so far in a results folder.
+
+    Example:
+        >>> import tempfile
+        >>> from hillbandit.experiments.journal import Journal
+        >>> from hillbandit.experiments.plan import Cell, Task
+        >>> cell = Cell("onemax", "rmhc", 0.0, 1, 1, 4)
+        >>> folder = tempfile.mkdtemp()
+        >>> with Journal(folder, seed=1) as journal:
+        ...     journal.add(Task(cell, first=0, runs=2, root=1), [[9, 1], [7, 1]])
+        >>> with Journal(folder, seed=1) as journal:
+        ...     journal.records(cell, 2)
+        [[9, 1], [7, 1]]
+
+    Args:
+        folder: The results folder; it is made if it does not exist.
+        seed: The plan's seed.
+
+    Raises:
+        Refused: If the folder holds results of another version, other code or another seed,
+            another process is writing to it, or it cannot be used.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], seed: int) -> None:
+        self.path = Path(folder) / FILE
+        self._runs: dict[Cell, dict[int, Record]] = {}
+        header = {
+            "format": FORMAT,
+            "version": __version__,
+            "code": code_digest(),
+            "seed": seed,
+        }
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = self.path.open("a+b")
+        except OSError as error:
+            raise Refused(f"{folder} cannot be used for results: {error.strerror}.") from None
+        try:
+            self._lock()
+            self._read(header)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; another process may then write to it."""
+        self._file.close()
+
+    def records(self, cell: Cell, runs: int) -> list[Record]:
+        """Give the first so many runs of a cell.
+
+        Raises:
+            KeyError: If one of them has not been made.
+        """
+        made = self._runs[cell]
+        return [made[run] for run in range(runs)]
+
+    def missing(self, cell: Cell, runs: int) -> list[int]:
+        """List those of the first so many runs of a cell that have not been made."""
+        made = self._runs.get(cell, {})
+        return [run for run in range(runs) if run not in made]
+
+    def add(self, task: Task, records: list[Record]) -> None:
+        """Append the runs of a finished task.
+
+        Raises:
+            OSError: If the disk is full; the journal is then as it was before.
+        """
+        line = json.dumps(
+            {"cell": task.cell.as_dict(), "first": task.first, "runs": records},
+            separators=(",", ":"),
+        )
+        self._append(line)
+        self._take(task.cell, task.first, records)
+
+    def _append(self, line: str) -> None:
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            self._file.write(line.encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            # what the buffer still holds must not follow, so the file is opened anew
+            self._reopen(end)
+            raise
+
+    def _reopen(self, end: int) -> None:
+        os.truncate(self.path, end)
+        broken = self._file
+        self._file = self.path.open("a+b")
+        try:
+            broken.close()
+        except OSError:
+            os.truncate(self.path, end)
+        self._lock()
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(
+                f"Another process is writing to {self.path.parent}; choose another folder with "
+                "--out, or wait."
+            ) from None
+
+    def _read(self, header: dict[str, Any]) -> None:
+        self._file.seek(0)
+        kept = 0
+        for number, raw in enumerate(self._complete_lines()):
+            try:
+                data = json.loads(raw)
+                if number == 0:
+                    self._check(data, header)
+                else:
+                    self._take(Cell.from_dict(data["cell"]), data["first"], data["runs"])
+            except Refused:
+                raise
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise Refused(
+                    f"Line {number + 1} of {self.path} is damaged; delete the folder, or choose "
+                    "another with --out."
+                ) from None
+            kept += len(raw)
+        os.truncate(self.path, kept)
+        if kept == 0:
+            self._append(json.dumps(header))
+
+    def _complete_lines(self) -> Iterator[bytes]:
+        """Yield the lines that were written to their end; only the last one may not have been."""
+        for raw in self._file:
+            if raw.endswith(b"\n"):
+                yield raw
+
+    def _check(self, found: dict[str, Any], expected: dict[str, Any]) -> None:
+        folder = self.path.parent
+        for what, name in (("format", "format"), ("version", "version"), ("seed", "seed")):
+            if found.get(what) != expected[what]:
+                raise Refused(
+                    f"The results in {folder} were made with the {name} {found.get(what)}, not "
+                    f"{expected[what]}; delete the folder, or choose another with --out."
+                )
+        if found.get("code") != expected["code"]:
+            raise Refused(
+                f"The results in {folder} were made by other code of the same version; delete the "
+                "folder, or choose another with --out."
+            )
+
+    def _take(self, cell: Cell, first: int, records: list[Record]) -> None:
+        self._runs.setdefault(cell, {}).update(enumerate(records, first))

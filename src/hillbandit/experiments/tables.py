@@ -1,0 +1,128 @@
+"""The tables and how files are written: in full, or not at all."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from io import StringIO
+from pathlib import Path
+
+from hillbandit.experiments.plan import Cell
+from hillbandit.experiments.results import ENDING_COLUMNS, Results, ending_values, paper_cells
+from hillbandit.experiments.statistics import Summary
+
+COLUMNS = ("problem", "algorithm", "noise_sd", "resamples", "block_size", "n")
+SUMMARY_COLUMNS = (
+    "mean_evaluations",
+    "standard_error",
+    "runs",
+    "solved",
+    "success_low",
+    "success_high",
+    "ert",
+    "median",
+)
+
+
+def write_tables(results: Results, out: Path) -> None:
+    """Write runs.csv, summary.csv, readings.csv and endings.csv, those that there is data for."""
+    plan, summaries = results.plan, results.summaries
+    cells = paper_cells(plan)
+    write_csv(
+        out / "runs.csv",
+        (*COLUMNS, "run", "seed", "evaluations", "solved"),
+        (
+            (*columns(cell), run, cell.seed(plan.seed, run), *record[:2])
+            for cell in cells
+            for run, record in enumerate(results.records[cell])
+        ),
+    )
+    write_csv(
+        out / "summary.csv",
+        (*COLUMNS, *SUMMARY_COLUMNS),
+        ((*columns(cell), *summary_values(summaries[cell])) for cell in cells),
+    )
+    variants = [
+        cell
+        for name in ("readings", "noisy-royal-road")
+        for cell in plan.cells.get(name, ())
+        if name == "readings" or cell.k != 0.5
+    ]
+    if variants:
+        write_csv(
+            out / "readings.csv",
+            ("reading", "k", *COLUMNS, *SUMMARY_COLUMNS),
+            (
+                (cell.reading, f"{cell.k:g}", *columns(cell), *summary_values(summaries[cell]))
+                for cell in variants
+            ),
+        )
+    if plan.cells.get("endings"):
+        write_csv(
+            out / "endings.csv",
+            (*COLUMNS, "budget", *ENDING_COLUMNS),
+            (
+                (
+                    *columns(cell),
+                    budget,
+                    *(f"{value:.4f}" for value in ending_values(results, cell, at)),
+                )
+                for cell in plan.cells["endings"]
+                for at, budget in enumerate(cell.checkpoints)
+            ),
+        )
+
+
+def columns(cell: Cell) -> tuple[str | int, ...]:
+    """Give a cell's columns as the archive of the published results writes them."""
+    return (
+        cell.problem,
+        cell.algorithm,
+        f"{cell.noise_sd:g}",
+        cell.resamples,
+        cell.block_size,
+        cell.n,
+    )
+
+
+def summary_values(summary: Summary) -> tuple[str | int, ...]:
+    """Give the columns of a summary; empty where there is nothing to say."""
+
+    def shown(value: float | None) -> str:
+        return "" if value is None else f"{value:.4f}"
+
+    return (
+        shown(summary.mean),
+        shown(summary.standard_error),
+        summary.runs,
+        summary.solved,
+        f"{summary.success_low:.4f}",
+        f"{summary.success_high:.4f}",
+        shown(summary.ert),
+        shown(summary.median),
+    )
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table in one go: the file is there in full or as it was before."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in one go: it is there in full or as it was before."""
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` make a file beside `path`, then put it in its place."""
+    part = path.with_name(f".{path.name}.part{path.suffix}")
+    try:
+        write(part)
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
