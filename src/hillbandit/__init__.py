@@ -2,7 +2,14 @@
 
 from hillbandit import problems
 from hillbandit._version import __version__
-from hillbandit.optimizers import RMHC, BanditRMHC, Exhausted, OnePlusOneEA, Optimizer
+from hillbandit.optimizers import (
+    RMHC,
+    BanditRMHC,
+    Exhausted,
+    KalmanClimber,
+    OnePlusOneEA,
+    Optimizer,
+)
 from hillbandit.space import Space
 from hillbandit.study import Progress, Study, StudyError, maximize, minimize
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
@@ -13,6 +20,7 @@ __all__ = [
     "Exhausted",
     "GeneReport",
     "History",
+    "KalmanClimber",
     "Observation",
     "OnePlusOneEA",
     "Optimizer",

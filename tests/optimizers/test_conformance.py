@@ -41,6 +41,11 @@ class TestOnePlusOneEA(OptimizerConformance):
         return hb.OnePlusOneEA(space, noisy=noisy, seed=seed)
 
 
+class TestKalmanClimber(OptimizerConformance):
+    def make(self, space: hb.Space, *, noisy: bool, seed: int | None) -> hb.Optimizer:
+        return hb.KalmanClimber(space, noisy=noisy, seed=seed)
+
+
 @register
 class Forgetful(hb.RMHC):
     """Drops its random generator on the way through JSON."""

@@ -2,10 +2,11 @@
 
 from hillbandit.optimizers.bandit_rmhc import BanditRMHC
 from hillbandit.optimizers.base import Exhausted, Optimizer, find, register
+from hillbandit.optimizers.kalman import KalmanClimber
 from hillbandit.optimizers.one_plus_one import OnePlusOneEA
 from hillbandit.optimizers.rmhc import RMHC
 
-BUILT_IN = (RMHC, OnePlusOneEA, BanditRMHC)
+BUILT_IN = (RMHC, OnePlusOneEA, BanditRMHC, KalmanClimber)
 
 for _optimizer in BUILT_IN:
     register(_optimizer)
@@ -15,6 +16,7 @@ __all__ = [
     "RMHC",
     "BanditRMHC",
     "Exhausted",
+    "KalmanClimber",
     "OnePlusOneEA",
     "Optimizer",
     "find",
