@@ -18,15 +18,15 @@ import numpy as np
 import hillbandit as hb
 from hillbandit.problems import LeadingOnes, Noisy, OneMax, Problem
 
-RUNS = 200
+RUNS = 120
 SHARES = (None, 0.1, 0.2)
 PROBLEMS: list[tuple[str, Problem, int]] = [
     ("OneMax 10, noise 3", OneMax(10), 400),
     ("LeadingOnes 10, noise 3", LeadingOnes(10), 400),
 ]
 OPTIMIZERS: list[tuple[str, dict[str, Any]]] = [
+    ("Kalman climber", {"optimizer": "kalman", "noisy": True}),
     ("(1+1)-EA, r = 1", {"optimizer": "one_plus_one", "resamples": 1}),
-    ("RMHC, r = 1", {"optimizer": "rmhc", "resamples": 1}),
     ("bandit, r = 2", {"optimizer": "bandit_rmhc", "resamples": 2}),
 ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hillbandit as hb
-from hillbandit.confirm import choose_candidates, reserve, still_missing
+from hillbandit.confirm import prepared, reserve, still_missing
 from hillbandit.ledger import Confirmation
 from hillbandit.problems import Noisy, OneMax
 from hillbandit.study import Callback
@@ -15,26 +15,35 @@ from hillbandit.testing import DeterministicExecutor
 
 def test_the_halving_worked_by_hand() -> None:
     # 4 candidates, 24 evaluations: two rounds of 12, so 3 each and then 6 each for the better two
-    race = Confirmation([[0], [1], [2], [3]], [[], [], [], []], 24)
-    scores = {0: 1.0, 1: 4.0, 2: 3.0, 3: 2.0}
-    alive, missing = still_missing(race, scores.__getitem__)
+    race = Confirmation(
+        [[0], [1], [2], [3]], [[], [], [], []], 24, [1.0, 4.0, 3.0, 2.0], [3, 3, 3, 3], noise=1.0
+    )
+    alive, missing = still_missing(race)
     assert (alive, missing) == ([0, 1, 2, 3], [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3)
     race.fresh = [[0.0] * 3 for _ in range(4)]
-    alive, missing = still_missing(race, scores.__getitem__)
+    alive, missing = still_missing(race)
     assert (alive, missing) == ([1, 2], [1] * 6 + [2] * 6)
-    race.fresh[1], race.fresh[2] = [0.0] * 9, [0.0] * 9
-    assert still_missing(race, scores.__getitem__) == ([1, 2], [])
+    # what comes later does not change a round that is over, but it does decide the next one
+    race.fresh[1], race.fresh[2] = [0.0] * 3 + [-9.0] * 6, [0.0] * 9
+    assert still_missing(race) == ([2, 1], [])
 
 
 @pytest.mark.parametrize("count", range(1, 9))
 def test_the_reserve_is_never_exceeded_and_nearly_spent(count: int) -> None:
     for evaluations in range(count * 4, 100):
-        race = Confirmation([[i] for i in range(count)], [[] for _ in range(count)], evaluations)
+        race = Confirmation(
+            [[i] for i in range(count)],
+            [[] for _ in range(count)],
+            evaluations,
+            [0.0] * count,
+            [1] * count,
+            noise=1.0,
+        )
         while True:
-            _, missing = still_missing(race, lambda candidate: -candidate)
+            _, missing = still_missing(race)
             if not missing:
                 break
-            race.fresh[missing[0]].append(0.0)
+            race.fresh[missing[0]].append(float(missing[0] % 3))
         spent = sum(map(len, race.fresh))
         assert evaluations - 2 * count <= spent <= evaluations
 
@@ -43,7 +52,7 @@ def test_a_few_evaluations_confirm_fewer_candidates() -> None:
     optimizer = hb.RMHC(hb.Space.binary(6), noisy=True, seed=1)
     for genome in list(optimizer.space.genomes())[:20]:
         optimizer.observe(genome, float(genome.sum()))
-    assert [len(choose_candidates(optimizer, n)) for n in (1, 4, 8, 20, 40, 100)] == [
+    assert [len(prepared(optimizer, n).candidates) for n in (1, 4, 8, 20, 40, 100)] == [
         1,
         1,
         2,

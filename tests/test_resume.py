@@ -20,7 +20,7 @@ import hillbandit as hb
 from hillbandit.store import Event, Store
 from hillbandit.testing import DeterministicExecutor
 
-KINDS = ["rmhc", "bandit_rmhc", "one_plus_one"]
+KINDS = ["rmhc", "bandit_rmhc", "one_plus_one", "kalman"]
 
 SCRIPT = """
 import os, sys, time, hillbandit as hb
@@ -139,6 +139,7 @@ def test_with_8_workers_every_told_evaluation_is_there_once_and_the_journal_repl
             assert json.dumps(study.optimizer.state_dict()) == replayed
     problem = hb.problems.Noisy(hb.problems.OneMax(12), seed=0)
     options: dict[str, Any] = {"noisy": True, "duplicates": "reevaluate"}
+    options["optimizer"] = "bandit_rmhc"
     budget = len(told) + 40
     result = hb.maximize(problem, problem.space, budget, study=path, workers=8, **options)
     assert result.evaluations == budget

@@ -101,13 +101,14 @@ def test_a_study_that_does_not_fit_is_refused(
     tmp_path: Path, said: dict[str, Any], says: str
 ) -> None:
     path = tmp_path / "a.db"
-    hb.minimize(bowl, SPACE, budget=5, seed=1, study=path)
+    hb.minimize(bowl, SPACE, budget=5, seed=1, study=path, optimizer="bandit_rmhc")
     arguments: dict[str, Any] = {"objective": bowl, "space": SPACE, "budget": 9, "study": path}
+    arguments["optimizer"] = "bandit_rmhc"
     arguments |= said
     with pytest.raises(hb.StudyError, match=says):
         hb.minimize(**arguments)
     with pytest.raises(hb.StudyError, match="maximizing=False, not True"):
-        hb.maximize(bowl, SPACE, 9, study=path)
+        hb.maximize(bowl, SPACE, 9, study=path, optimizer="bandit_rmhc")
 
 
 def test_a_constrained_space_needs_its_predicate_to_go_on_but_not_to_be_read(
@@ -183,8 +184,8 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_is_safe(tmp_path: Path) 
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
         "problem = hb.problems.OneMax(40)\n"
         "try:\n"
-        f"    hb.maximize(problem, problem.space, 5000, seed=1, study={str(path)!r}, k=2.0,\n"
-        "                duplicates='reevaluate')\n"
+        f"    hb.maximize(problem, problem.space, 5000, seed=1, study={str(path)!r},\n"
+        "                optimizer='bandit_rmhc', k=2.0, duplicates='reevaluate')\n"
         "except hb.StudyError as error:\n"
         "    print(error); sys.exit(7)\n"
     )
@@ -192,7 +193,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_written_is_safe(tmp_path: Path) 
     assert done.returncode == 7, done.stderr
     assert "the disk is full or failing. All that was written before is safe." in done.stdout
     problem = hb.problems.OneMax(40)
-    options: dict[str, Any] = {"duplicates": "reevaluate", "k": 2.0}
+    options: dict[str, Any] = {"optimizer": "bandit_rmhc", "duplicates": "reevaluate", "k": 2.0}
     with hb.Study.open(path, read_only=True) as study:
         before = study.evaluations
     assert before > 50

@@ -12,6 +12,7 @@ import pytest
 
 import hillbandit as hb
 from hillbandit.problems import Noisy, OneMax
+from hillbandit.study import Callback
 from hillbandit.trial import trial_seed
 
 SPACE = hb.Space({"x": range(-5, 6), "y": range(-5, 6), "name": ["a", "b"]})
@@ -70,24 +71,28 @@ def test_an_instance_goes_on_with_trials_in_flight_first() -> None:
 
 def test_a_noisy_run_resamples_twice_and_options_reach_the_optimiser() -> None:
     seen: list[Any] = []
-    hb.maximize(bowl, SPACE, 9, noisy=True, seed=1, callbacks=[lambda s: seen.append(s.optimizer)])
+    keep: list[Callback] = [lambda s: seen.append(s.optimizer)]
+    hb.maximize(
+        bowl, SPACE, 9, optimizer="bandit_rmhc", noisy=True, seed=1, callbacks=keep
+    )
     assert (seen[0].resamples, seen[0].scale) == (2, "auto")
     hb.maximize(
         bowl,
         SPACE,
         9,
+        optimizer="bandit_rmhc",
         resamples=3,
         k=1.0,
         scale=1.0,
         seed=1,
-        callbacks=[lambda s: seen.append(s.optimizer)],
+        callbacks=keep,
     )
     assert (seen[-1].noisy, seen[-1].resamples, seen[-1].k, seen[-1].scale) == (True, 3, 1.0, 1.0)
 
 
 def test_a_budget_is_exact_and_an_unfinished_comparison_still_counts() -> None:
     for budget in range(1, 14):
-        result = hb.maximize(bowl, SPACE, budget=budget, resamples=3, seed=1)
+        result = hb.maximize(bowl, SPACE, budget=budget, optimizer="rmhc", resamples=3, seed=1)
         assert result.evaluations == len(result.history) == budget
         counts = np.unique(result.history.genomes, axis=0, return_counts=True)[1]
         assert result.recommended.evaluations in counts

@@ -1,16 +1,15 @@
 """Confirmation: the leading candidates are evaluated afresh against each other before the answer.
 
 The rule is sequential halving. The reserved evaluations are split evenly over log2(K) rounds for K
-candidates, and in each round evenly over the candidates that are left; after a round the half that
-the rule of `Optimizer.recommend` prefers, by all evaluations so far, goes on. The mean and the
-interval of the winner come from its fresh evaluations only.
+candidates, and in each round evenly over the candidates that are left; after a round the better half
+goes on. Candidates are compared as `Optimizer.recommend` compares them, by their mean over all
+evaluations up to the end of that round, those of the search included, less its standard error. The
+mean and the interval of the winner come from its fresh evaluations only.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-
 import numpy as np
 
 from hillbandit.ledger import Confirmation
@@ -29,27 +28,32 @@ def reserve(budget: int, share: float) -> int:
     return max(1, round(budget * share))
 
 
-def choose_candidates(optimizer: Optimizer, evaluations: int) -> list[list[int]]:
+def prepared(optimizer: Optimizer, evaluations: int) -> Confirmation:
     """Choose the candidates that so many evaluations can tell apart."""
     count = max(1, min(CANDIDATES, evaluations // EACH))
-    return [leader.genome.tolist() for leader in optimizer.leaders(count)]
+    leaders = optimizer.leaders(count)
+    return Confirmation(
+        candidates=[leader.genome.tolist() for leader in leaders],
+        fresh=[[] for _ in leaders],
+        evaluations=evaluations,
+        means=[leader.mean for leader in leaders],
+        counts=[leader.evaluations for leader in leaders],
+        noise=optimizer.noise()[0],
+    )
 
 
-def still_missing(
-    confirmation: Confirmation, score: Callable[[int], float]
-) -> tuple[list[int], list[int]]:
+def still_missing(confirmation: Confirmation) -> tuple[list[int], list[int]]:
     """Work out where the halving stands.
 
     Example:
         >>> from hillbandit.confirm import still_missing
         >>> from hillbandit.ledger import Confirmation
-        >>> race = Confirmation([[0], [1]], [[1.0, 1.0], [2.0]], evaluations=6)
-        >>> still_missing(race, score=lambda candidate: 0.0)
+        >>> race = Confirmation([[0], [1]], [[1.0, 1.0], [2.0]], 6, [1.0, 2.0], [3, 3], noise=1.0)
+        >>> still_missing(race)
         ([0, 1], [0, 1, 1])
 
     Args:
         confirmation: The candidates and their fresh evaluations so far.
-        score: What candidates are compared by after a round.
 
     Returns:
         The candidates still in the race, and those to evaluate now, each as often as is missing in
@@ -69,15 +73,27 @@ def still_missing(
         ]
         if missing:
             return alive, missing
-        alive.sort(key=score, reverse=True)  # stable: equal candidates keep their order
+        scores = {candidate: _score(confirmation, candidate, target) for candidate in alive}
+        alive.sort(key=scores.__getitem__, reverse=True)  # stable: equals keep their order
         if turn < rounds - 1:
             alive = alive[: max(1, math.ceil(len(alive) / 2))]
     return alive, []
 
 
+def _score(confirmation: Confirmation, candidate: int, fresh: int) -> float:
+    """Compare by what was known when a candidate had so many fresh evaluations, not by later ones.
+
+    A round that is over is then decided for good, whatever comes after.
+    """
+    earlier = confirmation.counts[candidate]
+    count = earlier + fresh
+    total = confirmation.means[candidate] * earlier + sum(confirmation.fresh[candidate][:fresh])
+    return total / count - math.sqrt(confirmation.noise / count)
+
+
 def confirmed(optimizer: Optimizer, confirmation: Confirmation) -> Recommendation | None:
     """Give the winner with its fresh mean and interval, or None before there is one."""
-    alive, missing = still_missing(confirmation, scores(optimizer, confirmation))
+    alive, missing = still_missing(confirmation)
     if missing:
         return None
     fresh = np.array(confirmation.fresh[alive[0]])
@@ -95,9 +111,3 @@ def confirmed(optimizer: Optimizer, confirmation: Confirmation) -> Recommendatio
         evaluations=len(fresh),
         basis="samples",
     )
-
-
-def scores(optimizer: Optimizer, confirmation: Confirmation) -> Callable[[int], float]:
-    """Compare candidates by the rule of `Optimizer.recommend`, over all their evaluations."""
-    decode = optimizer.space.decode
-    return lambda candidate: optimizer.score(decode(confirmation.candidates[candidate]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,11 @@ class Confirmation:
     """Values of the fresh evaluations of each candidate, in the optimiser's sign."""
     evaluations: int
     """How many fresh evaluations there are to be in all."""
+    means: list[float]
+    counts: list[int]
+    """The candidates' evaluations by the search: their means and how many they were."""
+    noise: float
+    """The variance of an evaluation, as the search knew it."""
 
 
 @dataclass(slots=True)
@@ -65,13 +70,13 @@ class Books:
             "confirming": list(self.confirming.items()),
             "confirmation": None
             if confirmation is None
-            else [confirmation.candidates, confirmation.fresh, confirmation.evaluations],
+            else asdict(confirmation),
         }
 
     @classmethod
     def restored(cls, state: dict[str, Any]) -> Books:
         """Read what `state` wrote."""
-        pair = state["confirmation"]
+        confirmation = state["confirmation"]
         return cls(
             told=state["told"],
             failed=state["failed"],
@@ -80,7 +85,7 @@ class Books:
             retries=deque(state["retries"]),
             attempts=dict(state["attempts"]),
             confirming=dict(state["confirming"]),
-            confirmation=None if pair is None else Confirmation(*pair),
+            confirmation=None if confirmation is None else Confirmation(**confirmation),
         )
 
 
@@ -141,7 +146,7 @@ class Ledger:
         if event.kind == "known" and event.genome is not None and event.value is not None:
             optimizer.observe(_config(optimizer.space, event.genome), self._sign(event.value))
         elif event.kind == "confirm" and event.detail is not None:
-            self._begin_confirmation(event.detail["candidates"], event.detail["evaluations"])
+            self.books.confirmation = Confirmation(**event.detail)
         elif event.kind == "ask":
             candidate = None if event.detail is None else event.detail.get("candidate")
             trial = self._ask(candidate)
@@ -206,11 +211,11 @@ class Ledger:
         detail = {"error": error, "traceback": traceback, "retry": retry}
         self._write(Event("fail", trial.number, worker=worker, detail=detail))
 
-    def confirm(self, candidates: list[list[int]], evaluations: int) -> Confirmation:
-        """Begin the confirmation of candidates."""
-        detail = {"candidates": candidates, "evaluations": evaluations}
-        self._write(Event("confirm", detail=detail))
-        return self._begin_confirmation(candidates, evaluations)
+    def confirm(self, confirmation: Confirmation) -> Confirmation:
+        """Begin a confirmation."""
+        self._write(Event("confirm", detail=asdict(confirmation)))
+        self.books.confirmation = confirmation
+        return confirmation
 
     def stop(self, reason: str) -> None:
         """Write down why a run ended."""
@@ -256,11 +261,6 @@ class Ledger:
         self.optimizer.abandon(trial, retry=retry and not confirmed)
         if retry and not confirmed:
             books.retries.append(attempts + 1)
-
-    def _begin_confirmation(self, candidates: list[list[int]], evaluations: int) -> Confirmation:
-        confirmation = Confirmation(candidates, [[] for _ in candidates], evaluations)
-        self.books.confirmation = confirmation
-        return confirmation
 
     def _sign(self, value: float) -> float:
         return value if self.maximizing else 0.0 - value

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from hillbandit.confirm import choose_candidates, reserve, scores, still_missing
+from hillbandit.confirm import prepared, reserve, still_missing
 from hillbandit.evaluators import Evaluator, Outcome, Task
 from hillbandit.ledger import Ledger
 from hillbandit.optimizers import Exhausted, Optimizer
@@ -245,10 +245,10 @@ class Loop:
         confirmation = ledger.books.confirmation
         if confirmation is None:
             reserved = self._limits.reserved
-            confirmation = ledger.confirm(choose_candidates(optimizer, reserved), reserved)
+            confirmation = ledger.confirm(prepared(optimizer, reserved))
         if ledger.has_in_flight:
             return None, ledger.next_trial()
-        _, missing = still_missing(confirmation, scores(optimizer, confirmation))
+        _, missing = still_missing(confirmation)
         for candidate in ledger.books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)

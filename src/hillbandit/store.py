@@ -148,7 +148,7 @@ class Store:
             row = self._db.execute(
                 "SELECT id, definition FROM studies WHERE name = ?", (name,)
             ).fetchone()
-        return None if row is None else (row[0], json.loads(row[1]))
+            return None if row is None else (row[0], json.loads(row[1]))
 
     def create(self, name: str, definition: dict[str, Any]) -> int:
         """Begin a study; its name must be new in this file."""
@@ -245,7 +245,7 @@ class Store:
             row = self._db.execute(
                 "SELECT seq, state FROM snapshots WHERE study = ?", (study,)
             ).fetchone()
-        return None if row is None else (row[0], json.loads(row[1]))
+            return None if row is None else (row[0], json.loads(row[1]))
 
     def close(self) -> None:
         """Give up the locks and close the file."""
@@ -270,6 +270,8 @@ class Store:
         """Turn SQLite's errors into sentences."""
         try:
             yield
+        except json.JSONDecodeError as error:
+            raise StudyError(f"{self.path}: it is damaged ({error}). Restore it from a copy.") from error
         except sqlite3.DatabaseError as error:
             text = str(error)
             if "full" in text or "disk I/O" in text:
