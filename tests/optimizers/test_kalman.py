@@ -238,6 +238,27 @@ def test_a_kick_leaves_a_local_optimum_and_the_best_is_kept() -> None:
 
 
 @pytest.mark.parametrize("noisy", [False, True])
+def test_trials_asked_for_before_anything_is_told_are_different_changes(noisy: bool) -> None:
+    optimizer = hb.KalmanClimber(hb.Space.binary(40), noisy=noisy, seed=3)
+    trials = [optimizer.ask() for _ in range(8)]
+    changes = {tuple(np.flatnonzero(t.genome != trials[0].genome)) for t in trials[1:]}
+    assert len(changes) >= 6
+    assert all(len(change) == 1 for change in changes)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_under_noise_avoiding_duplicates_spares_the_second_look_at_home(noisy: bool) -> None:
+    problem = OneMax(10)
+    optimizer = hb.KalmanClimber(problem.space, noisy=noisy, duplicates="avoid", seed=3)
+    seen = set()
+    for _ in range(200):
+        trial = optimizer.ask()
+        seen.add(trial.genome.tobytes())
+        optimizer.tell(trial, problem(trial.config))
+    assert len(seen) == 200
+
+
+@pytest.mark.parametrize("noisy", [False, True])
 def test_eight_trials_open_at_once_cost_little_more(noisy: bool) -> None:
     problem = OneMax(60)
     counts = []

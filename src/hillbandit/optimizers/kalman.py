@@ -129,6 +129,7 @@ class KalmanClimber(Optimizer):
             raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
         self._mode = int(self.noisy)  # the index into the pairs of constants
         self._belief = self._new_belief()
+        self._belief.start(1.0, 0.0)
         self._filter = self._new_filter()
         self._layout = self._belief.layout
         self._n = max(1, self._layout.n)
@@ -450,8 +451,8 @@ class KalmanClimber(Optimizer):
         self._epoch += 1
         # a home is the highest of several estimates, so it is probably less than it looks:
         # under noise each return measures it once more
-        self._returned = self.noisy
-        return self.noisy
+        self._returned = self.noisy and self.duplicates != "avoid"
+        return self._returned
 
     def _kicked(self) -> Genome:
         layout = self._layout
