@@ -72,9 +72,7 @@ def test_an_instance_goes_on_with_trials_in_flight_first() -> None:
 def test_a_noisy_run_resamples_twice_and_options_reach_the_optimiser() -> None:
     seen: list[Any] = []
     keep: list[Callback] = [lambda s: seen.append(s.optimizer)]
-    hb.maximize(
-        bowl, SPACE, 9, optimizer="bandit_rmhc", noisy=True, seed=1, callbacks=keep
-    )
+    hb.maximize(bowl, SPACE, 9, optimizer="bandit_rmhc", noisy=True, seed=1, callbacks=keep)
     assert (seen[0].resamples, seen[0].scale) == (2, "auto")
     hb.maximize(
         bowl,

@@ -1,8 +1,8 @@
 """Confirmation: the leading candidates are evaluated afresh against each other before the answer.
 
 The rule is sequential halving. The reserved evaluations are split evenly over log2(K) rounds for K
-candidates, and in each round evenly over the candidates that are left; after a round the better half
-goes on. Candidates are compared as `Optimizer.recommend` compares them, by their mean over all
+candidates, and in each round evenly over the candidates that are left; after a round the better
+half goes on. Candidates are compared as `Optimizer.recommend` compares them, by their mean over all
 evaluations up to the end of that round, those of the search included, less its standard error. The
 mean and the interval of the winner come from its fresh evaluations only.
 """
@@ -10,6 +10,7 @@ mean and the interval of the winner come from its fresh evaluations only.
 from __future__ import annotations
 
 import math
+
 import numpy as np
 
 from hillbandit.ledger import Confirmation

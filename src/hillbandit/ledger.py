@@ -68,9 +68,7 @@ class Books:
             "retries": list(self.retries),
             "attempts": list(self.attempts.items()),
             "confirming": list(self.confirming.items()),
-            "confirmation": None
-            if confirmation is None
-            else asdict(confirmation),
+            "confirmation": None if confirmation is None else asdict(confirmation),
         }
 
     @classmethod

@@ -271,7 +271,9 @@ class Store:
         try:
             yield
         except json.JSONDecodeError as error:
-            raise StudyError(f"{self.path}: it is damaged ({error}). Restore it from a copy.") from error
+            raise StudyError(
+                f"{self.path}: it is damaged ({error}). Restore it from a copy."
+            ) from error
         except sqlite3.DatabaseError as error:
             text = str(error)
             if "full" in text or "disk I/O" in text:
