@@ -566,8 +566,8 @@ def write(title: str, text: str) -> None:
     ordered = [title for title, _ in TABLES.values() if title in written]
     FILE.write_text(
         "# The climbers compared\n\n"
-        "Made by `python benchmarks/climbers.py --write`, each table by its name too; the script's "
-        "text says how.\n\n"
+        "Made by `python benchmarks/climbers.py --write`, which can make single tables too, and "
+        "with `--runs` fewer runs than its own numbers; each table says how many it has.\n\n"
         + "\n\n".join(f"## {title}\n\n{written[title]}" for title in ordered)
         + "\n"
     )
