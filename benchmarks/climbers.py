@@ -474,7 +474,7 @@ def cost(_: int) -> Iterator[str]:
 
 def large(most: int) -> Iterator[str]:
     """Compare with BanditRMHC where the belief keeps variances only."""
-    plans = [(10_000, (0.5, 1, 2)), (100_000, (0.01, 0.03, 0.1))]
+    plans = [(10_000, (0.25, 0.5, 1)), (100_000, (0.003, 0.006, 0.01))]
     runs = min(most, 1)
     progress = Progress("large", len(plans) * 3 * runs)
     intro = (
