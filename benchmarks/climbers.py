@@ -474,7 +474,7 @@ def cost(_: int) -> Iterator[str]:
 
 def large(most: int) -> Iterator[str]:
     """Compare with BanditRMHC where the belief keeps variances only."""
-    plans = [(10_000, (0.5, 1, 2)), (100_000, (0.01, 0.03, 0.1))]
+    plans = [(10_000, (0.25, 0.5, 1)), (100_000, (0.003, 0.006, 0.01))]
     runs = min(most, 1)
     progress = Progress("large", len(plans) * 3 * runs)
     intro = (
@@ -566,8 +566,8 @@ def write(title: str, text: str) -> None:
     ordered = [title for title, _ in TABLES.values() if title in written]
     FILE.write_text(
         "# The climbers compared\n\n"
-        "Made by `python benchmarks/climbers.py --write`, each table by its name too; the script's "
-        "text says how.\n\n"
+        "Made by `python benchmarks/climbers.py --write`, which can make single tables too, and "
+        "with `--runs` fewer runs than its own numbers; each table says how many it has.\n\n"
         + "\n\n".join(f"## {title}\n\n{written[title]}" for title in ordered)
         + "\n"
     )

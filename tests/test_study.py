@@ -88,6 +88,15 @@ def test_a_noisy_run_resamples_twice_and_options_reach_the_optimiser() -> None:
     assert (seen[-1].noisy, seen[-1].resamples, seen[-1].k, seen[-1].scale) == (True, 3, 1.0, 1.0)
 
 
+def test_the_default_is_the_kalman_climber_unless_an_option_is_the_papers() -> None:
+    seen: list[Any] = []
+    keep: list[Callback] = [lambda s: seen.append(type(s.optimizer))]
+    hb.maximize(bowl, SPACE, 1, seed=1, callbacks=keep)
+    hb.maximize(bowl, SPACE, 1, seed=1, resamples=2, callbacks=keep)
+    hb.maximize(bowl, SPACE, 1, seed=1, duplicates="avoid", callbacks=keep)
+    assert seen == [hb.KalmanClimber, hb.BanditRMHC, hb.KalmanClimber]
+
+
 def test_a_budget_is_exact_and_an_unfinished_comparison_still_counts() -> None:
     for budget in range(1, 14):
         result = hb.maximize(bowl, SPACE, budget=budget, optimizer="rmhc", resamples=3, seed=1)

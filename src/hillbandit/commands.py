@@ -26,7 +26,7 @@ from hillbandit.program import Program, load_function, names_function
 from hillbandit.space import Space
 from hillbandit.space_file import read_space
 from hillbandit.store import StudyError
-from hillbandit.study import DEFAULT_NAME, DEFAULT_OPTIMIZER, Study
+from hillbandit.study import DEFAULT_NAME, Study
 from hillbandit.trial import Recommendation, Result
 
 WIDE = 100_000
@@ -78,7 +78,7 @@ def optimize(
         int | None, typer.Option(help="Evaluations of either side in a noisy comparison.")
     ] = None,
     optimizer: Annotated[
-        str | None, typer.Option(help=f"The optimiser's name; {DEFAULT_OPTIMIZER} by default.")
+        str | None, typer.Option(help="The optimiser's name; kalman by default.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Fixes the run.")] = None,
     workers: Annotated[int | None, typer.Option(help="Evaluations at a time.")] = None,
@@ -127,9 +127,8 @@ def optimize(
             if study is None:
                 upwards = maximize is not False
                 search = hb.maximize if upwards else hb.minimize
-                named = optimizer or DEFAULT_OPTIMIZER
                 result = search(
-                    objective, genes, optimizer=named, noisy=noisy, seed=seed, **how, **options
+                    objective, genes, optimizer=optimizer, noisy=noisy, seed=seed, **how, **options
                 )
             else:
                 opened = Study.open(

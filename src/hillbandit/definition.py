@@ -15,6 +15,12 @@ NEVER_BY_PATIENCE = 10**18
 """A `restart_after` that restarts only where every neighbour is known."""
 
 
+def default_optimizer(options: dict[str, Any]) -> str:
+    """Name the optimiser to use where none is named: the best, unless it lacks an option given."""
+    best = inspect.signature(find("kalman")).parameters
+    return "kalman" if all(name in best for name in options) else "bandit_rmhc"
+
+
 def make_optimizer(
     chosen: str | type[Optimizer] | Optimizer,
     space: Space,

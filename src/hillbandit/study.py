@@ -13,6 +13,7 @@ import numpy as np
 
 from hillbandit.confirm import confirmed
 from hillbandit.definition import (
+    default_optimizer,
     definition,
     make_optimizer,
     require_agreement,
@@ -36,7 +37,6 @@ Objective = Callable[..., Any]
 PathLike = str | os.PathLike[str]
 
 DEFAULT_NAME = "study"
-DEFAULT_OPTIMIZER = "kalman"
 
 
 class Study:
@@ -89,7 +89,7 @@ class Study:
             space: What is searched; needed to begin a study, and where there is a predicate.
             name: The study's name in the file.
             maximizing: Whether greater is better; True for a new study when None.
-            optimizer: A registered name or a class; "kalman" for a new study when None.
+            optimizer: A registered name or a class; for a new study as in `maximize` when None.
             noisy: As in `maximize`.
             seed: As in `maximize`.
             valid: The space's predicate, where the space itself is read from the file.
@@ -112,7 +112,7 @@ class Study:
                 )
             if found is None and space is not None:
                 fresh = make_optimizer(
-                    optimizer or DEFAULT_OPTIMIZER, space, bool(noisy), seed, options
+                    optimizer or default_optimizer(options), space, bool(noisy), seed, options
                 )
                 upwards = maximizing is not False
                 identity = store.create(name, definition(fresh, upwards))
@@ -324,7 +324,7 @@ def maximize(
     space: Space,
     budget: int | None = None,
     *,
-    optimizer: str | type[Optimizer] | Optimizer = DEFAULT_OPTIMIZER,
+    optimizer: str | type[Optimizer] | Optimizer | None = None,
     noisy: bool = False,
     seed: int | None = None,
     timeout: float | None = None,
@@ -360,8 +360,9 @@ def maximize(
         space: What is searched.
         budget: The number of evaluations. It may be left out if there is a timeout.
         optimizer: A registered name, a class or an instance; an instance goes on from where it is.
-            The default is the Kalman climber, which needs the fewest evaluations on nearly all of
-            the problems in `benchmarks/climbers.md`; "bandit_rmhc" is the paper's.
+            The default is the Kalman climber, "kalman", which needs the fewest evaluations on
+            nearly all of the problems in `benchmarks/climbers.md`; and the paper's, "bandit_rmhc",
+            where an option that only that one has is given.
         noisy: Whether two evaluations of a configuration may differ. The paper's climbers then
             compare means of two evaluations of either side, unless `resamples=` says otherwise.
         seed: Fixes the run; None draws one, and the result tells it.
@@ -415,7 +416,7 @@ def minimize(
     space: Space,
     budget: int | None = None,
     *,
-    optimizer: str | type[Optimizer] | Optimizer = DEFAULT_OPTIMIZER,
+    optimizer: str | type[Optimizer] | Optimizer | None = None,
     noisy: bool = False,
     seed: int | None = None,
     timeout: float | None = None,
@@ -459,7 +460,7 @@ def _optimize(
     *,
     objective: Objective,
     space: Space,
-    optimizer: str | type[Optimizer] | Optimizer,
+    optimizer: str | type[Optimizer] | Optimizer | None,
     noisy: bool,
     seed: int | None,
     study: PathLike | None,
@@ -468,7 +469,7 @@ def _optimize(
     **how: Any,
 ) -> Result:
     if study is None:
-        made = make_optimizer(optimizer, space, noisy, seed, options)
+        made = make_optimizer(optimizer or default_optimizer(options), space, noisy, seed, options)
         return Study(Ledger(made, maximizing=maximizing), study_name).run(objective, **how)
     if isinstance(optimizer, Optimizer):
         raise TypeError("A study in a file makes its own optimiser: give its name or class.")

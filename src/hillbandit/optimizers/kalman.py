@@ -173,10 +173,11 @@ class KalmanClimber(Optimizer):
         is the model's (`basis="model"`), unless the very genome was evaluated ten times and more:
         then it is that of these evaluations (`basis="samples"`). If another genome was evaluated as
         often, and its mean less one standard error is above the same of that genome, it is
-        recommended in its place: in a small space the evaluations know better than any model. The model's 95 % interval is 1.96
-        standard deviations of b, wider than the model itself has it, because what was chosen has
-        been lucky and no problem is quite linear: `benchmarks/climbers.md` tells how often it holds
-        the truth. Before ten innovations were seen, the rule of `Optimizer.recommend` holds.
+        recommended in its place: in a small space the evaluations know better than any model.
+
+        The model's 95 % interval is 1.96 standard deviations of b, wider than the model itself has
+        it, because what was chosen has been lucky and no problem is quite linear:
+        `benchmarks/climbers.md` tells how often it holds the truth. Before ten innovations were seen, the rule of `Optimizer.recommend` holds.
 
         Example:
             >>> import hillbandit as hb
