@@ -177,7 +177,8 @@ class KalmanClimber(Optimizer):
 
         The model's 95 % interval is 1.96 standard deviations of b, wider than the model itself has
         it, because what was chosen has been lucky and no problem is quite linear:
-        `benchmarks/climbers.md` tells how often it holds the truth. Before ten innovations were seen, the rule of `Optimizer.recommend` holds.
+        `benchmarks/climbers.md` tells how often it holds the truth. Before ten innovations were
+        seen, the rule of `Optimizer.recommend` holds.
 
         Example:
             >>> import hillbandit as hb
