@@ -275,7 +275,7 @@ class Climber(Optimizer):
             self._evaluate_start()
             return
         gainful = bool(self._siblings.gains)
-        moves = self._union()
+        moves = self._union() if gainful or self._siblings.drifts else {}
         union = bool(moves)
         reuses = 0
         while True:
