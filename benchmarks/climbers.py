@@ -140,7 +140,7 @@ def noisy(cases: list[Case]) -> list[Case]:
 def onemax(n: int, noisy: bool, most: str, paper: str) -> Case:
     """Make a row of the table of hitting times."""
     label = f"{'noisy ' if noisy else ''}OneMax {n:,}"
-    return Case(label, lambda _: OneMax(n), float(noisy), most, paper, 100 if n < 1000 else 20)
+    return Case(label, lambda _: OneMax(n), float(noisy), most, paper)
 
 
 HITTING = [
