@@ -15,7 +15,7 @@ import numpy as np
 
 from hillbandit.optimizers import Optimizer
 from hillbandit.optimizers.base import STATE_FORMAT
-from hillbandit.space import Config, Genome, Space
+from hillbandit.space import Config, Genome
 from hillbandit.store import Event, Store, StudyError
 from hillbandit.trial import History, Observation, Trial
 
@@ -142,7 +142,7 @@ class Ledger:
     def _replay(self, event: Event) -> None:
         optimizer = self.optimizer
         if event.kind == "known" and event.genome is not None and event.value is not None:
-            optimizer.observe(_config(optimizer.space, event.genome), self._sign(event.value))
+            optimizer.observe(optimizer.space.decode(event.genome), self._sign(event.value))
         elif event.kind == "confirm" and event.detail is not None:
             self.books.confirmation = Confirmation(**event.detail)
         elif event.kind == "ask":
@@ -226,7 +226,7 @@ class Ledger:
         books = self.books
         if candidate is not None and books.confirmation is not None:
             genome = books.confirmation.candidates[candidate]
-            trial = self.optimizer.request(_config(self.optimizer.space, genome))
+            trial = self.optimizer.request(self.optimizer.space.decode(genome))
             books.confirming[trial.number] = candidate
         else:
             again = bool(books.retries)
@@ -304,7 +304,3 @@ class Ledger:
             elif event.kind == "tell" and event.value is not None:
                 history.append(event.number, genomes.pop(event.number), event.value)
         return history
-
-
-def _config(space: Space, genome: list[int]) -> Config:
-    return space.decode(genome)

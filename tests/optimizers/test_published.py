@@ -10,7 +10,7 @@ import pytest
 
 import hillbandit as hb
 
-PUBLISHED = Path(__file__).parent.parent / "published_results.csv"
+PUBLISHED = Path(hb.__file__).parent / "experiments" / "published_results.csv"
 
 
 def published(**wanted: str) -> tuple[float, float]:
