@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import sqlite3
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 
 import hillbandit as hb
+from hillbandit.ledger import Ledger
 from hillbandit.store import Event, Store
 from hillbandit.testing import DeterministicExecutor
 
@@ -209,11 +209,15 @@ def test_interrupted_and_straight_parallel_runs_are_equal(tmp_path: Path) -> Non
     assert go(tmp_path / "a.db", [150]) == go(tmp_path / "b.db", [13, 14, 60, 119, 150])
 
 
-def test_a_long_study_opens_quickly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("optimizer", ["kalman", "bandit_rmhc"])
+def test_a_study_of_100_000_evaluations_opens_in_under_2_seconds(
+    tmp_path: Path, optimizer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.db"
-    space = hb.Space.binary(100)
     values = np.random.default_rng(1).standard_normal(100_000).tolist()
-    with hb.Study.open(path, space, noisy=True, seed=1) as study:
+    with hb.Study.open(
+        path, hb.Space.binary(100), noisy=True, seed=1, optimizer=optimizer
+    ) as study:
         ledger = study._ledger
         for i, value in enumerate(values):
             ledger.tell(ledger.next_trial(), value, None)
@@ -221,15 +225,16 @@ def test_a_long_study_opens_quickly(tmp_path: Path) -> None:
                 ledger.flush()
         expected = study.recommend()
         # as a killed process leaves it: no snapshot at the end
-        ledger.save_snapshot = lambda: None  # type: ignore[method-assign]
-    began = time.monotonic()
-    with hb.Study.open(path) as study:
-        seconds = time.monotonic() - began
-        assert study.evaluations == 100_000
-        assert str(study.recommend()) == str(expected)
-        assert study.outstanding == []
-    # 0.8 seconds on a quiet machine
-    assert seconds < 2.0 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        monkeypatch.setattr(Ledger, "save_snapshot", lambda _: None)
+    seconds = []
+    for _ in range(3):  # the least of three, in processor time: others may be using the machine
+        began = time.process_time()
+        with hb.Study.open(path) as study:
+            seconds.append(time.process_time() - began)
+            assert study.evaluations == 100_000
+            assert str(study.recommend()) == str(expected)
+            assert study.outstanding == []
+    assert min(seconds) < 2.0
 
 
 def test_known_evaluations_are_in_the_journal_and_survive(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ from hillbandit.space import Config, Genome
 from hillbandit.store import Event, Store, StudyError
 from hillbandit.trial import History, Observation, Trial
 
-REPLAY_SECONDS = 0.5
+REPLAY_SECONDS = 0.25
 """A snapshot is due when replaying the events since the last one would take this long …"""
-SNAPSHOT_SHARE = 0.1
-"""… and when writing it takes at most this share of the time since."""
+SNAPSHOT_SHARE = 0.25
+"""… and when writing it takes at most this share of the optimiser's own time since. All three are
+processor time: a busy machine or a slow disk must not put snapshots off."""
 
 
 @dataclass(slots=True)
@@ -222,7 +223,7 @@ class Ledger:
     # --- what an event does, live and replayed alike --------------------------------------------
 
     def _ask(self, candidate: int | None) -> Trial:
-        began = time.perf_counter()
+        began = time.thread_time()
         books = self.books
         if candidate is not None and books.confirmation is not None:
             genome = books.confirmation.candidates[candidate]
@@ -233,11 +234,11 @@ class Ledger:
             trial = self.optimizer.ask()
             if again:
                 books.attempts[trial.number] = books.retries.popleft()
-        self._thinking += time.perf_counter() - began
+        self._thinking += time.thread_time() - began
         return trial
 
     def _tell(self, trial: Trial, value: float) -> None:
-        began = time.perf_counter()
+        began = time.thread_time()
         books = self.books
         self.optimizer.tell(trial, self._sign(value))
         books.told += 1
@@ -246,7 +247,7 @@ class Ledger:
         candidate = books.confirming.pop(trial.number, None)
         if candidate is not None and books.confirmation is not None:
             books.confirmation.fresh[candidate].append(self._sign(value))
-        self._thinking += time.perf_counter() - began
+        self._thinking += time.thread_time() - began
 
     def _fail(self, trial: Trial, error: str, retry: bool) -> None:
         books = self.books
@@ -283,10 +284,10 @@ class Ledger:
         """Keep the optimiser's state, so that the events so far need not be replayed."""
         if self.store is None or self._snapshot_seq == self.seq or self._unwritten:
             return
-        began = time.perf_counter()
+        began = time.thread_time()
         state = {"optimizer": self.optimizer.state_dict(), "books": self.books.state()}
         self.store.save_snapshot(self.study, self.seq, state)
-        self._snapshot_cost = time.perf_counter() - began
+        self._snapshot_cost = time.thread_time() - began
         self._snapshot_seq = self.seq
         self._thinking = 0.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
 import math
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hillbandit.optimizers.packing import packed, unpacked
 from hillbandit.space import Genome, Space
 
 PRIOR_FREEDOM = 4
@@ -30,12 +30,13 @@ class Archive:
         space: The space that the genomes belong to.
     """
 
-    __slots__ = ("_dtype", "_length", "_packed", "_rows", "counts", "means", "squares")
+    __slots__ = ("_binary", "_dtype", "_length", "_packed", "_rows", "counts", "means", "squares")
 
     def __init__(self, space: Space) -> None:
         largest = int(space.sizes.max())
         self._length = len(space)
-        self._packed = largest <= 2 and self._length >= PACK_FROM
+        self._binary = largest <= 2
+        self._packed = self._binary and self._length >= PACK_FROM
         self._dtype = np.min_scalar_type(largest - 1)
         self._rows: dict[bytes, int] = {}
         self.counts: list[int] = []
@@ -123,20 +124,27 @@ class Archive:
 
     def state(self) -> dict[str, Any]:
         """Write the archive in plain JSON types."""
+        genomes = np.frombuffer(b"".join(self._rows), dtype=np.uint8)
+        if self._binary and not self._packed:
+            # bits again: a snapshot of a long study consists of little else
+            genomes = np.packbits(genomes.reshape(-1, self._length), axis=1)
         return {
-            "genomes": base64.b64encode(b"".join(self._rows)).decode("ascii"),
-            "counts": list(self.counts),
-            "means": list(self.means),
-            "squares": list(self.squares),
+            "genomes": packed(genomes, "u1"),
+            "counts": packed(self.counts, "<i8"),
+            "means": packed(self.means, "<f8"),
+            "squares": packed(self.squares, "<f8"),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Read what `state` wrote."""
-        self.counts = list(state["counts"])
-        self.means = list(state["means"])
-        self.squares = list(state["squares"])
-        blob = base64.b64decode(state["genomes"])
-        width = len(self.key(np.zeros(self._length, dtype=np.int64)))
+        self.counts = unpacked(state["counts"], "<i8").tolist()
+        self.means = unpacked(state["means"], "<f8").tolist()
+        self.squares = unpacked(state["squares"], "<f8").tolist()
+        genomes = unpacked(state["genomes"], "u1")
+        if self._binary and not self._packed:
+            rows = genomes.reshape(-1, -(-self._length // 8))
+            genomes = np.unpackbits(rows, axis=1, count=self._length)
+        width, blob = len(self.key(np.zeros(self._length, dtype=np.int64))), genomes.tobytes()
         self._rows = {blob[row * width : (row + 1) * width]: row for row in range(len(self.counts))}
 
 

@@ -14,7 +14,7 @@ from hillbandit.optimizers.archive import Archive
 from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport, Observation, Recommendation, Trial
 
-STATE_FORMAT = 1
+STATE_FORMAT = 2
 """Changes whenever an older state can no longer be read."""
 LARGEST_VALUE = 1e300
 """Values beyond this would make differences and sums of values overflow."""

@@ -10,7 +10,6 @@ changes b alone. `docs/kalman.md` has the formulas; the names here are those use
 
 from __future__ import annotations
 
-import base64
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hillbandit.optimizers.packing import packed, unpacked
 from hillbandit.space import Genome, Space
 
 Floats = NDArray[np.float64]
@@ -251,16 +251,13 @@ class Belief(ABC):
         return apart
 
     def state(self) -> dict[str, str]:
-        """Write the arrays as text: little-endian doubles in base64, so that nothing is rounded."""
-        return {
-            name: base64.b64encode(array.astype("<f8").tobytes()).decode("ascii")
-            for name, array in self._arrays().items()
-        }
+        """Write the arrays as text."""
+        return {name: packed(array, "<f8") for name, array in self._arrays().items()}
 
     def restore(self, state: dict[str, str]) -> None:
         """Read what `state` wrote."""
         for name, array in self._arrays().items():
-            array[...] = np.frombuffer(base64.b64decode(state[name]), "<f8").reshape(array.shape)
+            array[...] = unpacked(state[name], "<f8").reshape(array.shape)
 
 
 class DenseBelief(Belief):
