@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import hillbandit as hb
+from hillbandit.overview import Overview
 from hillbandit.store import Event, Store
 
 SPACE = hb.Space({"x": range(-5, 6), "y": range(-5, 6), "name": ["a", "b"]})
@@ -173,6 +174,31 @@ def test_a_truncated_file_is_refused_or_whole_but_never_half(tmp_path: Path) -> 
                 assert study.evaluations == 200
                 refused -= 1
     assert refused >= 30
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="it looks at Linux's open files")
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "PRAGMA user_version = 99",
+        "UPDATE studies SET definition = '{'",
+        "UPDATE events SET genome = '[', detail = '[' WHERE seq > 1",
+    ],
+)
+@pytest.mark.parametrize("reader", [hb.Study.open, Overview])
+def test_a_study_that_is_refused_is_not_left_open(tmp_path: Path, damage: str, reader: Any) -> None:
+    path = tmp_path / "a.db"
+    hb.minimize(bowl, SPACE, budget=20, seed=1, study=path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("DELETE FROM snapshots")
+        db.execute(damage)
+    # while the error is held, nothing that it refers to is collected
+    with pytest.raises(hb.StudyError) as refused:
+        reader(path)
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    opened = [str(link.readlink()) for link in links]
+    assert refused.value is not None
+    assert [name for name in opened if name.startswith(str(path))] == []
 
 
 def test_a_full_disk_is_a_sentence_and_what_was_written_is_safe(tmp_path: Path) -> None:

@@ -63,16 +63,12 @@ class Overview:
 
     def __init__(self, path: str | os.PathLike[str], name: str | None = None) -> None:
         self.path = Path(path)
-        with reading(self.path):
-            self._store = Store(path, read_only=True)
-        try:
-            with reading(self.path):
-                self._open(name)
-        except BaseException:
-            self._store.close()
-            raise
+        with contextlib.ExitStack() as opened, reading(self.path):
+            self._store = opened.enter_context(contextlib.closing(Store(path, read_only=True)))
+            self._open(name, opened)
+            self._files = opened.pop_all()
 
-    def _open(self, name: str | None) -> None:
+    def _open(self, name: str | None, opened: contextlib.ExitStack) -> None:
         names = self._store.names()
         if name is None:
             if len(names) != 1:
@@ -83,7 +79,7 @@ class Overview:
                     else f"There is no study in {self.path}."
                 )
             (name,) = names
-        self.study = Study.open(self.path, name=name, read_only=True)
+        self.study = opened.enter_context(Study.open(self.path, name=name, read_only=True))
         found = self._store.find(name)
         self._identity, self.definition = found or (0, {})
         self.stopped: str | None = None
@@ -176,8 +172,7 @@ class Overview:
 
     def close(self) -> None:
         """Close the file."""
-        self.study.close()
-        self._store.close()
+        self._files.close()
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,8 @@ from typing import Any, Literal
 SCHEMA_VERSION = 1
 APPLICATION_ID = 0x48424E44  # "HBND": tells our files from any other SQLite file
 BUSY_SECONDS = 30.0
+PAGE = 1_000
+"""How many events are read at a time."""
 
 Kind = Literal["known", "ask", "tell", "fail", "confirm", "stop"]
 
@@ -95,7 +97,11 @@ class Store:
         self._locks: dict[int, sqlite3.Connection] = {}
         with self._telling():
             self._db = self._connect()
-            self._check()
+            try:
+                self._check()
+            except BaseException:
+                self._db.close()
+                raise
 
     def _connect(self) -> sqlite3.Connection:
         mode = "ro" if self.read_only else "rwc"
@@ -212,26 +218,34 @@ class Store:
             self._db.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def events(self, study: int, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Read the events after a given one, with their numbers."""
+        """Read the events after a given one, with their numbers.
+
+        They are read a page at a time, so that a reader who stops half-way, or takes long, keeps
+        nothing open in the file.
+        """
         with self._telling():
-            rows = self._db.execute(
-                "SELECT seq, kind, number, genome, value, worker, detail, time FROM events "
-                "WHERE study = ? AND seq > ? ORDER BY seq",
-                (study, after),
-            )
-            for seq, kind, number, genome, value, worker, detail, when in rows:
-                yield (
-                    seq,
-                    Event(
-                        kind,
-                        number,
-                        None if genome is None else json.loads(genome),
-                        value,
-                        worker,
-                        None if detail is None else json.loads(detail),
-                        when,
-                    ),
-                )
+            while rows := self._page(study, after):
+                for seq, kind, number, genome, value, worker, detail, when in rows:
+                    after = seq
+                    yield (
+                        seq,
+                        Event(
+                            kind,
+                            number,
+                            None if genome is None else json.loads(genome),
+                            value,
+                            worker,
+                            None if detail is None else json.loads(detail),
+                            when,
+                        ),
+                    )
+
+    def _page(self, study: int, after: int) -> list[Any]:
+        return self._db.execute(
+            "SELECT seq, kind, number, genome, value, worker, detail, time FROM events "
+            "WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?",
+            (study, after, PAGE),
+        ).fetchall()
 
     def save_snapshot(self, study: int, seq: int, state: dict[str, Any]) -> None:
         """Keep a state after an event, so that the events before need not be replayed."""
