@@ -38,6 +38,8 @@ KEPT = (0.4, 0.0)
 DOWN = 0.7
 UP = (0.0, 0.7)
 """ln L changes by DRIFT, by KEPT for a child that was kept, and by DOWN·z or UP·z."""
+FIRST = (0.0, 0.25)
+"""L starts at FIRST·n, or 1: under noise every evaluation should weigh many genes at once."""
 CAP = 0.5
 """L is at most CAP·n: on a plateau larger sets only alternate between complements."""
 CONFIDENT = 0.5
@@ -141,7 +143,7 @@ class KalmanClimber(Optimizer):
         self._advance = 0
         """How many genomes were told in advance: the first rows of the archive."""
         self._begun = False
-        self._L = 1.0
+        self._L = max(1.0, FIRST[self._mode] * self._n)
         self._K = KICK
         self._home: _Home | None = None
         self._returned = False

@@ -15,10 +15,12 @@ import numpy as np
 from hillbandit.optimizers.belief import Belief, Forecast
 
 # pairs are (noise-free, noisy)
-SURPRISE = 12.0
+SURPRISE = (12.0, 16.0)
 """An innovation² beyond this many S is a surprise ..."""
-EXCESS = 9.0
+EXCESS = (4.0, 9.0)
 """... and what exceeds this many S goes into the belief as process noise."""
+AGAINST = 9.0
+"""An innovation² beyond this many S speaks against an additive function."""
 WIDEN = 3.0
 """Every gene gets WIDEN·excess/n of it, and those of the child excess/|F| on top."""
 DIFFUSE = (0.04, 0.06)
@@ -32,7 +34,7 @@ HEAVY = 0.7
 BURN = 10
 """Under noise the first innovations teach the noise level and are no surprise."""
 WINDOW = 4
-"""The noise level is a running mean over WINDOW·n evaluations."""
+"""The noise level is a running mean over WINDOW·n evaluations, or BURN where that is more."""
 JITTER = 1e-12
 """The variance of a noise-free observation in units of tau², for the numerics only."""
 LARGEST, SMALLEST = 1e140, 1e-140
@@ -51,6 +53,8 @@ class Filter:
         self.belief = belief
         self.noisy = noisy
         self.n = max(1, belief.layout.n)
+        self._surprise, self._excess = SURPRISE[noisy], EXCESS[noisy]
+        self._window = max(BURN, WINDOW * self.n)
         self.told = 0
         """T: the values learned from."""
         self.scaled = noisy
@@ -98,13 +102,13 @@ class Filter:
         if self.noisy:
             z2 = self._learn_noise(z2, unit, innovation)
         if self._unit_is_too_small(z2, forecast, k):
-            if z2 > SURPRISE:
+            if z2 > self._surprise:
                 self._rescale(z2, forecast)
                 noise = self.R
-        elif z2 > EXCESS:
+        elif z2 > AGAINST:
             self.additive = False
-            if z2 > SURPRISE and self.scaled:
-                self._widen(forecast, k, square - EXCESS * total)
+            if z2 > self._surprise and self.scaled:
+                self._widen(forecast, k, square - self._excess * total)
                 misfit = self._misfit(forecast, k)
         total = forecast.variance + noise + misfit + JITTER * square
         if self.scaled and forecast.variance > 0:
@@ -130,8 +134,8 @@ class Filter:
     def _learn_noise(self, z2: float, unit: float, innovation: float) -> float:
         """Take an innovation into the noise variance; return its square as far as it surprises."""
         early = self.seen < BURN
-        usual = z2 if early else min(z2, SURPRISE)
-        self.seen = min(self.seen + 1, WINDOW * self.n)
+        usual = z2 if early else min(z2, self._surprise)
+        self.seen = min(self.seen + 1, self._window)
         self.s2 += (usual * unit - self.s2) / self.seen
         if z2:
             self.spread += (innovation * innovation * usual / z2 - self.spread) / self.seen
@@ -140,7 +144,7 @@ class Filter:
     def _unit_is_too_small(self, z2: float, forecast: Forecast, k: int) -> bool:
         """Tell whether a surprise lies in a direction of which nothing was known yet."""
         return (
-            z2 > EXCESS
+            z2 > AGAINST
             and not self.noisy
             and self.additive
             and not self.late
