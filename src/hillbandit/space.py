@@ -49,7 +49,7 @@ class Space:
         ValueError: If there are no genes, or a gene has no values or the same value twice.
     """
 
-    __slots__ = ("_index", "names", "sizes", "valid", "values")
+    __slots__ = ("_index", "_valid_places", "names", "sizes", "valid", "values")
 
     names: tuple[str, ...] | None
     """The genes' names in order, or None where they have none."""
@@ -80,6 +80,7 @@ class Space:
         )
         self.sizes = _frozen(np.array([len(v) for v in self.values], dtype=np.int64))
         self.valid = _checked_predicate(valid)
+        self._valid_places: list[int] | None = None
 
     @classmethod
     def unnamed(cls, sizes: Sequence[int], *, valid: Predicate | None = None) -> Space:
@@ -107,6 +108,7 @@ class Space:
         space._index = None
         space.sizes = _frozen(np.array(counts, dtype=np.int64))
         space.valid = _checked_predicate(valid)
+        space._valid_places = None
         return space
 
     @classmethod
@@ -273,7 +275,7 @@ class Space:
                 be enumerated, none was met in 10,000 draws in a larger one.
         """
         for _ in range(RANDOM_STARTS if self.valid is not None else 1):
-            genome: Genome = (rng.random(len(self)) * self.sizes).astype(np.int64)
+            genome = self.draw(rng)
             if self.is_valid(genome):
                 return genome
         if self.size > ENUMERATE_AT_MOST:
@@ -281,15 +283,37 @@ class Space:
                 f"None of {RANDOM_STARTS:,} random configurations is valid. "
                 "Loosen `valid`, or name a valid configuration with start=."
             )
-        valid = [genome for genome in self.genomes() if self.is_valid(genome)]
+        valid = list(self.valid_genomes())
         if not valid:
             raise ValueError("No configuration of this space is valid: `valid` refuses them all.")
         return valid[int(rng.random() * len(valid))]
+
+    def draw(self, rng: np.random.Generator) -> Genome:
+        """Draw a genome uniformly, valid or not: one random number for each gene."""
+        genome: Genome = (rng.random(len(self)) * self.sizes).astype(np.int64)
+        return genome
 
     def genomes(self) -> Iterator[Genome]:
         """Iterate over all genomes, valid or not, in lexicographic order."""
         for indices in itertools.product(*(range(size) for size in self.sizes.tolist())):
             yield np.array(indices, dtype=np.int64)
+
+    def valid_genomes(self) -> Iterator[Genome]:
+        """Iterate over the valid genomes in lexicographic order.
+
+        `valid` is asked about every genome the first time; their places are remembered.
+        """
+        if self.valid is None:
+            yield from self.genomes()
+            return
+        if self._valid_places is None:
+            self._valid_places = [i for i, g in enumerate(self.genomes()) if self.is_valid(g)]
+        sizes = self.sizes.tolist()
+        for place in self._valid_places:
+            genome = np.empty(len(sizes), dtype=np.int64)
+            for gene in range(len(sizes) - 1, -1, -1):
+                place, genome[gene] = divmod(place, sizes[gene])
+            yield genome
 
     def to_json(self) -> str:
         """Write the space as JSON text.

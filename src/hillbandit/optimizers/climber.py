@@ -43,14 +43,12 @@ from hillbandit.optimizers.attempts import (
     restored,
 )
 from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
-from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
+from hillbandit.optimizers.starts import new_start
+from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport
 
 DEFAULT_RESAMPLES = 2
 """The paper's best number of resamples under noise."""
-
-RANDOM_STARTS = 1_000
-"""How many random starts are drawn, where duplicates are avoided, before all are looked at."""
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
@@ -456,16 +454,7 @@ class Climber(Optimizer):
 
     def _new_start(self) -> Genome:
         unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        for _ in range(RANDOM_STARTS):
-            genome = self.space.sample(self._rng)
-            if not unwanted(genome):
-                return genome
-        if self.space.size > ENUMERATE_AT_MOST:
-            return genome  # nearly everything is known, so knowing this too is no loss
-        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
-        if not wanted:
-            raise Exhausted("every configuration has been evaluated")
-        return wanted[int(self._rng.random() * len(wanted))]
+        return new_start(self.space, self._rng, unwanted)
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket

@@ -25,7 +25,8 @@ from hillbandit.optimizers.belief import (
     Layout,
 )
 from hillbandit.optimizers.kalman_filter import BURN, Filter
-from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
+from hillbandit.optimizers.starts import new_start
+from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport, Recommendation
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
@@ -56,8 +57,6 @@ TRIES = 50
 """How many sets are drawn, where some may not be evaluated, before single genes are looked at."""
 PAIRED = 64
 """Where no change of one gene is allowed, so many changes are tried two at a time."""
-RANDOM_STARTS = 1_000
-"""How many random genomes are drawn in search of one that is wanted, before all are looked at."""
 
 START, MOVE, KICKED, HOME = range(4)
 """What a ticket's evaluation is: (kind, identity, whether L limited the set, or the epoch)."""
@@ -394,7 +393,7 @@ class KalmanClimber(Optimizer):
             child = self._mutated(np.array(change))
             if self.space.is_valid(child) and not self._refused(child):
                 return child
-        if self.duplicates == "avoid" or self._lost:
+        if self.duplicates != "reevaluate" or self._lost:
             return self._elsewhere()
         raise Exhausted(
             "no valid neighbour: every change of one gene is refused by `valid`, and so is every "
@@ -404,16 +403,7 @@ class KalmanClimber(Optimizer):
     def _elsewhere(self) -> Genome:
         """Find a valid genome that may still be evaluated, wherever it is."""
         unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        for _ in range(RANDOM_STARTS):
-            genome = self.space.sample(self._rng)
-            if not unwanted(genome):
-                return genome
-        if self.space.size > ENUMERATE_AT_MOST:
-            return genome  # nearly everything is known, so knowing this too is no loss
-        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
-        if not wanted:
-            raise Exhausted("every configuration has been evaluated")
-        return wanted[int(self._rng.random() * len(wanted))]
+        return new_start(self.space, self._rng, unwanted)
 
     # --- asking: kicks ----------------------------------------------------------------------------
 
