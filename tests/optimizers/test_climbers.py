@@ -151,6 +151,39 @@ def test_a_gene_without_a_valid_move_passes_its_turn_to_the_next_most_urgent() -
     assert optimizer.explain()[0].mutations == 0
 
 
+def first_mutations(kind: Any, space: hb.Space, runs: int) -> list[int]:
+    """Count how often each gene is the first to be mutated, over runs from all zeros."""
+    counts = [0] * len(space)
+    for seed in range(runs):
+        optimizer = kind(space, start=[0] * len(space), seed=seed)
+        optimizer.tell(optimizer.ask(), 0.0)
+        counts[int(optimizer.ask().genome.argmax())] += 1
+    return counts
+
+
+@pytest.mark.parametrize("kind", [hb.RMHC, hb.BanditRMHC])
+def test_a_gene_with_a_valid_move_keeps_its_turn_when_another_value_is_refused(kind: Any) -> None:
+    space = hb.Space.unnamed([3, 2, 2], valid=lambda genome: genome[0] != 2)
+    runs = 1500
+    counts = first_mutations(kind, space, runs)
+    # all genes are as urgent, so each has its turn in a third of the runs: four standard errors
+    assert max(abs(count - runs / 3) for count in counts) < 4 * (runs * 2 / 9) ** 0.5
+
+
+def test_the_values_of_a_gene_that_are_valid_are_equally_likely() -> None:
+    space = hb.Space.unnamed([6, 2], valid=lambda genome: genome[0] not in (2, 4))
+    runs = 1500
+    counts = dict.fromkeys((1, 3, 5), 0)
+    for seed in range(runs):
+        optimizer = hb.RMHC(space, start=[0, 0], seed=seed)
+        optimizer.tell(optimizer.ask(), 0.0)
+        value = int(optimizer.ask().genome[0])
+        if value:
+            counts[value] += 1
+    # each has probability 1/2 · 1/3: four standard errors
+    assert max(abs(c - runs / 6) for c in counts.values()) < 4 * (runs * 5 / 36) ** 0.5
+
+
 def test_no_valid_neighbour_is_a_stated_reason_to_stop() -> None:
     space = hb.Space.binary(4, valid=lambda genome: genome.sum() in (0, 4))
     for kind in (hb.BanditRMHC, hb.RMHC):

@@ -174,7 +174,7 @@ class Climber(Optimizer):
         if self._allowed(first) and not new:
             return first
         base = self._incumbent.genome
-        for gene in self._genes():
+        for gene in self._genes() if new else self._turns(first):
             for value in self._values(gene):
                 child = mutated(base, {gene: value})
                 if not self.space.is_valid(child):
@@ -184,6 +184,15 @@ class Climber(Optimizer):
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
         raise Exhausted("every neighbour of the genome climbed from has been evaluated or failed")
+
+    def _turns(self, refused: Moves) -> Iterator[int]:
+        """Order the genes after a refused mutation: where values may be invalid, its own first."""
+        if self.space.valid is None or len(refused) > 1:
+            yield from self._genes()
+            return
+        (chosen,) = refused
+        yield chosen
+        yield from (gene for gene in self._genes() if gene != chosen)
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
