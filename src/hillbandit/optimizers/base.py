@@ -234,7 +234,8 @@ class Optimizer(ABC):
         """Tell an evaluation that was made earlier, outside this run (a warm start).
 
         It counts for `recommend` and `best_observed`, not for `evaluations`: this run did not spend
-        it. What else an optimiser makes of it, its class says.
+        it. What else an optimiser makes of it, its class says. A configuration that `valid` refuses
+        may be told too: there is something to learn from it, but it is never recommended.
 
         Example:
             >>> import hillbandit as hb
@@ -257,7 +258,9 @@ class Optimizer(ABC):
                 "Earlier evaluations must be told before the first ask; this run has begun."
             )
         genome = self.space.encode(config)
-        self._record(genome, checked_value(value, None), IN_ADVANCE)
+        row = self._record(genome, checked_value(value, None), IN_ADVANCE)
+        if not self.space.is_valid(genome):
+            self._archive.barred.add(row)
 
     def recommend(self) -> Recommendation:
         """Recommend the configuration that all evaluations so far speak for.
@@ -284,14 +287,21 @@ class Optimizer(ABC):
             2.0
 
         Raises:
-            ValueError: If nothing has been told yet.
+            ValueError: If nothing valid has been told yet.
         """
-        if not len(self._archive):
+        if not self.can_recommend:
             self._nothing_yet("recommend")
         return self._recommendation(self._archive.leader(self.noisy))
 
+    @property
+    def can_recommend(self) -> bool:
+        """Whether a configuration that may be recommended has been told."""
+        return len(self._archive) > len(self._archive.barred)
+
     def score(self, config: Config) -> float:
         """Give the figure by which `recommend` compares configurations that were evaluated.
+
+        It is minus infinity for one that was told in advance and that `valid` refuses.
 
         Args:
             config: A configuration with at least one evaluation.
@@ -434,11 +444,12 @@ class Optimizer(ABC):
 
     # --- the books ------------------------------------------------------------------------------
 
-    def _record(self, genome: Genome, value: float, number: int) -> None:
+    def _record(self, genome: Genome, value: float, number: int) -> int:
         key = self._archive.key(genome)
-        self._archive.add(key, value)
+        row = self._archive.add(key, value)
         if self._best is None or value > self._best[0]:
             self._best = value, key, number
+        return row
 
     def _expect_open(self, trial: Trial) -> _Proposal:
         if not isinstance(trial, Trial):
@@ -461,7 +472,8 @@ class Optimizer(ABC):
         return proposal
 
     def _nothing_yet(self, what: str) -> NoReturn:
-        raise ValueError(f"There is nothing to {what} yet: tell at least one value first.")
+        which = "" if self._best is None else " of a valid configuration"
+        raise ValueError(f"There is nothing to {what} yet: tell at least one value{which} first.")
 
 
 def checked_value(value: Any, trial: Trial | None) -> float:

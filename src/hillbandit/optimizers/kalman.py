@@ -234,7 +234,7 @@ class KalmanClimber(Optimizer):
         if not self.noisy or not self._begun:
             return super().leaders(count)
         found = [self.recommend()]
-        rows = list(self._archive.items())
+        rows = [item for item in self._archive.items() if item[1] not in self._archive.barred]
         x = self._layout.mutable(self._current)
         means = np.array(
             [self._belief.predicted(x, self._layout.mutable(genome)) for genome, _ in rows]
