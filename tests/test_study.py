@@ -246,6 +246,12 @@ def test_an_exhausted_space_ends_the_run_with_the_reason() -> None:
         ),
         (lambda: hb.maximize(bowl, SPACE, 5, optimizer=hb.RMHC(SPACE), seed=1), "ready-made"),
         (lambda: hb.maximize(bowl, SPACE, 5, known=[({"x": 99}, 1.0)]), "missing genes"),
+        (lambda: hb.maximize(bowl, SPACE, 5, noisy=False, resamples=3), "say noisy=True"),
+        (lambda: hb.maximize(bowl, SPACE, 5, noisy="no"), "True or False, not 'no'"),  # type: ignore[arg-type]
+        (
+            lambda: hb.maximize(bowl, SPACE, 5, optimizer=hb.RMHC(SPACE, noisy=True), noisy=False),
+            "ready-made",
+        ),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, says: str) -> None:

@@ -112,7 +112,7 @@ class Study:
                 )
             if found is None and space is not None:
                 fresh = make_optimizer(
-                    optimizer or default_optimizer(options), space, bool(noisy), seed, options
+                    optimizer or default_optimizer(options), space, noisy, seed, options
                 )
                 upwards = maximizing is not False
                 identity = store.create(name, definition(fresh, upwards))
@@ -325,7 +325,7 @@ def maximize(
     budget: int | None = None,
     *,
     optimizer: str | type[Optimizer] | Optimizer | None = None,
-    noisy: bool = False,
+    noisy: bool | None = None,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
@@ -365,6 +365,7 @@ def maximize(
             where an option that only that one has is given.
         noisy: Whether two evaluations of a configuration may differ. The paper's climbers then
             compare means of two evaluations of either side, unless `resamples=` says otherwise.
+            When None, they may not, unless an option such as `resamples=` implies it.
         seed: Fixes the run; None draws one, and the result tells it.
         timeout: Begin no evaluation after this many seconds; the first is always made.
         target: Stop once this value is reached: noise-free by an evaluation, under noise by the
@@ -417,7 +418,7 @@ def minimize(
     budget: int | None = None,
     *,
     optimizer: str | type[Optimizer] | Optimizer | None = None,
-    noisy: bool = False,
+    noisy: bool | None = None,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
@@ -461,7 +462,7 @@ def _optimize(
     objective: Objective,
     space: Space,
     optimizer: str | type[Optimizer] | Optimizer | None,
-    noisy: bool,
+    noisy: bool | None,
     seed: int | None,
     study: PathLike | None,
     study_name: str,
@@ -481,7 +482,7 @@ def _optimize(
         name=study_name,
         maximizing=maximizing,
         optimizer=optimizer,
-        noisy=noisy or None,
+        noisy=noisy,
         seed=seed,
         **options,
     )
