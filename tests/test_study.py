@@ -124,6 +124,33 @@ def test_under_noise_a_lucky_value_is_no_target() -> None:
     assert (result.history.values[:-1] > 19.0).any()
 
 
+@pytest.mark.parametrize("options", [{"optimizer": "rmhc", "resamples": 1}, {"noisy": True}])
+def test_under_noise_the_target_is_noticed_as_soon_as_the_interval_is_above_it(
+    options: dict[str, Any],
+) -> None:
+    problem = Noisy(OneMax(3))
+    for seed in range(250, 270):
+        lows: list[float] = []
+        keep: list[Callback] = [lambda state, lows=lows: lows.append(state.recommend().low)]
+        result = hb.maximize(
+            problem, problem.space, 40, target=2.5, seed=seed, callbacks=keep, **options
+        )
+        reached = [low >= 2.5 for low in lows]
+        assert reached.index(True) == len(lows) - 1 if any(reached) else len(lows) == 40
+        assert (result.stopped_because == "target") is reached[-1]
+
+
+def test_under_noise_the_target_of_minimize_is_the_upper_end() -> None:
+    problem = Noisy(OneMax(6))
+    highs: list[float] = []
+    keep: list[Callback] = [lambda state: highs.append(state.recommend().high)]
+    result = hb.minimize(
+        problem, problem.space, 900, target=0.5, seed=1, callbacks=keep, noisy=True
+    )
+    assert result.stopped_because == "target"
+    assert [high <= 0.5 for high in highs].index(True) == len(highs) - 1
+
+
 def test_the_timeout_stops_it_but_never_before_the_first_evaluation() -> None:
     def slow(config: Any) -> float:
         time.sleep(0.02)
@@ -147,6 +174,14 @@ def test_callbacks_see_each_evaluation_and_stop_the_run_by_returning_true() -> N
     assert [state.evaluations for state in seen] == [1, 2, 3, 4, 5, 6, 7]
     assert [s.observation.value for s in seen] == result.history.values.tolist()
     assert seen[-1].recommend().mean == result.recommended.mean
+
+
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_a_truth_value_of_numpy_stops_the_run_too(answer: Any) -> None:
+    result = hb.maximize(bowl, SPACE, 9, callbacks=[lambda _: answer], seed=1)
+    assert (result.stopped_because, result.evaluations) == ("callback", 1)
+    for other in (False, np.False_, None, 1, "yes", np.array([1, 2])):
+        assert hb.maximize(bowl, SPACE, 2, callbacks=[lambda _, o=other: o]).evaluations == 2
 
 
 def test_a_keyboard_interrupt_returns_what_is_known() -> None:

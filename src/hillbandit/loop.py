@@ -277,8 +277,8 @@ class Loop:
         if self._callbacks:
             self._ledger.flush()
             # every callback hears of every evaluation, also of the last
-            stops = [callback(state) is True for callback in self._callbacks]
-            if any(stops):
+            answers = [callback(state) for callback in self._callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 return "callback"
         return "target" if _target_reached(self._limits.target, state) else None
 
@@ -326,14 +326,13 @@ def _target_reached(target: float | None, state: Progress) -> bool:
     if target is None:
         return False
     sign = 1.0 if state.maximizing else -1.0
-    if sign * state.observation.value < sign * target:
-        # under noise too: the interval's lower end only rises above the target with such a value
-        return False
-    if not state.optimizer.noisy:
-        return True
-    recommendation = state.recommend()
-    bound = recommendation.low if state.maximizing else recommendation.high
-    return sign * bound >= sign * target
+    optimizer = state.optimizer
+    if not optimizer.noisy:
+        return sign * state.observation.value >= sign * target
+    # any value can raise the bound: it also says more of the noise, and of which genome leads
+    return optimizer.may_recommend(sign * target) and (
+        optimizer.can_recommend and optimizer.recommend().low >= sign * target
+    )
 
 
 def _takes_seed(objective: Callable[..., Any]) -> bool:

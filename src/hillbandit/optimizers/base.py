@@ -298,6 +298,14 @@ class Optimizer(ABC):
         """Whether a configuration that may be recommended has been told."""
         return len(self._archive) > len(self._archive.barred)
 
+    def may_recommend(self, mean: float) -> bool:
+        """Tell without much work whether the recommendation's mean could be at least so high.
+
+        No mean of evaluations is above the highest of them. An optimiser whose `recommend` takes
+        means from elsewhere has to define this too.
+        """
+        return self._best is not None and self._best[0] >= mean
+
     def score(self, config: Config) -> float:
         """Give the figure by which `recommend` compares configurations that were evaluated.
 

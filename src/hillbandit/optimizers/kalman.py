@@ -223,6 +223,10 @@ class KalmanClimber(Optimizer):
             return home.genome, home.b, home.variance
         return self._current, b, self._belief.b_variance()
 
+    def may_recommend(self, mean: float) -> bool:
+        """Tell without much work whether the recommendation's mean could be at least so high."""
+        return super().may_recommend(mean) or (self._begun and self._favourite()[1] >= mean)
+
     def leaders(self, count: int) -> list[Recommendation]:
         """Give the configurations that the model speaks for, the best first.
 
