@@ -309,6 +309,33 @@ def test_the_history_turns_into_columns_without_a_loop() -> None:
     assert hb.maximize(OneMax(3), hb.Space.binary(3), 5, seed=1).history.columns()["gene_2"].size
 
 
+def test_genes_called_value_or_number_do_not_replace_those_columns() -> None:
+    space = hb.Space({"value": [10, 20], "gene_value": ["a", "b"], "number": [1.5, 2.5]})
+    history = hb.maximize(lambda config: float(config["value"]), space, 6, seed=1).history
+    columns = history.columns()
+    assert list(columns) == ["number", "value", "gene_value", "gene_gene_value", "gene_number"]
+    assert columns["number"].tolist() == history.numbers.tolist()
+    assert columns["value"].tolist() == history.values.tolist() == columns["gene_value"].tolist()
+    assert columns["gene_gene_value"].tolist() == [o.config["gene_value"] for o in history]
+    assert columns["gene_number"].tolist() == [o.config["number"] for o in history]
+
+
+def test_a_slice_of_the_history_is_a_list_of_observations() -> None:
+    history = hb.minimize(bowl, SPACE, budget=9, seed=1).history
+    every = list(history)
+    for part in (slice(0, 3), slice(-2, None), slice(None, None, -2), slice(20, 30)):
+        numbers = [observation.number for observation in history[part]]
+        assert numbers == [observation.number for observation in every[part]]
+    with pytest.raises(IndexError):
+        history[9]
+
+
+def test_the_best_value_is_said_to_be_told_in_advance_where_it_was() -> None:
+    known = [({"x": 2, "y": -1, "name": "b"}, 0.0)]
+    text = repr(hb.minimize(bowl, SPACE, budget=3, known=known, seed=1))
+    assert text.endswith("best observed  x=2, y=-1, name='b': 0 told in advance")
+
+
 def test_the_result_is_readable() -> None:
     result = hb.minimize(bowl, SPACE, budget=150, seed=1)
     text = repr(result)
