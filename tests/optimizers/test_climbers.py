@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -345,6 +346,25 @@ def test_resamples_alone_imply_noise_and_noise_alone_two_resamples() -> None:
     assert hb.RMHC(space, resamples=3).noisy
     assert hb.RMHC(space, noisy=True).resamples == 2
     assert not hb.RMHC(space).noisy
+
+
+@pytest.mark.parametrize("options", [{"resamples": np.int64(2)}, {"restart_after": np.int64(2)}])
+def test_options_that_are_numpy_integers_are_plain_in_the_state(options: dict[str, Any]) -> None:
+    space = hb.Space.binary(3)
+    for kind in (hb.RMHC, hb.BanditRMHC, hb.OnePlusOneEA):
+        optimizer = kind(space, seed=1, **options)
+        twin = hb.Optimizer.from_state_dict(space, json.loads(json.dumps(optimizer.state_dict())))
+        assert run(twin, OneMax(3), 20) == run(optimizer, OneMax(3), 20)
+
+
+def test_a_trial_of_another_optimiser_is_refused_even_if_its_genome_is_the_same() -> None:
+    one, other = (hb.RMHC(hb.Space.binary(2), start=[0, 0], seed=seed) for seed in (1, 2))
+    foreign, own = one.ask(), other.ask()
+    for refuse in (lambda: other.tell(foreign, 1.0), lambda: other.abandon(foreign)):
+        with pytest.raises(ValueError, match="not asked of this optimiser: its seed is another"):
+            refuse()
+    other.tell(pickle.loads(pickle.dumps(own)), 1.0)  # one that comes back from a worker is its own
+    assert other.evaluations == 1
 
 
 def test_the_state_does_not_grow_with_evaluations_but_for_the_archive() -> None:

@@ -473,9 +473,10 @@ class Optimizer(ABC):
             else:
                 why = "was not asked of this optimiser"
             raise ValueError(f"Trial {trial.number} {why}.")
-        if not np.array_equal(trial.genome, proposal[0]):
+        if trial.run_seed != self.seed or not np.array_equal(trial.genome, proposal[0]):
+            what = "seed" if trial.run_seed != self.seed else "genome"
             raise ValueError(
-                f"Trial {trial.number} was not asked of this optimiser: its genome is another."
+                f"Trial {trial.number} was not asked of this optimiser: its {what} is another."
             )
         return proposal
 

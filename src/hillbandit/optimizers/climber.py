@@ -113,8 +113,9 @@ class Climber(Optimizer):
                 'more. Use "reevaluate" or "avoid".'
             )
         super().__init__(space, noisy=bool(noisy), seed=seed)
-        self.resamples = resamples or DEFAULT_RESAMPLES if self.noisy else 1
-        self.restart_after = restart_after
+        # a NumPy integer would not go into JSON
+        self.resamples = int(resamples or DEFAULT_RESAMPLES) if self.noisy else 1
+        self.restart_after = None if restart_after is None else int(restart_after)
         self.duplicates = duplicates
         self.reused = 0
         """How often the value of a duplicate was reused in place of an evaluation."""
