@@ -116,9 +116,21 @@ def test_values_that_json_cannot_hold_are_named() -> None:
         hb.Space({"a": [float("inf")]}).to_json()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sizes": 3}', '{"genes": {"a": []}}', "{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", "{", '{"sizes": 3}', '{"sizes": [2.5]}', '{"sizes": []}'),
+        *('{"genes": []}', '{"genes": {"a": []}}', '{"genes": {"a": "xyz"}}'),
+    ],
+)
 def test_text_that_is_no_space_gets_a_sentence(text: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"space|values"):
+    with pytest.raises(ValueError, match=r"space|values"):
+        hb.Space.from_json(text)
+
+
+def test_a_space_is_read_from_text_only() -> None:
+    text: Any = None
+    with pytest.raises(TypeError, match="read from JSON text, not from NoneType"):
         hb.Space.from_json(text)
 
 

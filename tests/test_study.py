@@ -287,6 +287,20 @@ def test_an_exhausted_space_ends_the_run_with_the_reason() -> None:
             lambda: hb.maximize(bowl, SPACE, 5, optimizer=hb.RMHC(SPACE, noisy=True), noisy=False),
             "ready-made",
         ),
+        (lambda: hb.maximize(bowl, SPACE, timeout="5"), "timeout must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, target="5"), "target must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, confirm="5"), "confirm must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, trial_timeout="5"), "number of seconds, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=print), "put the one you have into a list"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=[3]), "must be a function, not 3"),  # type: ignore[list-item]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=3), "list of functions, not 3"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, known=[1]), "list of pairs .* not 1"),  # type: ignore[list-item]
+        (lambda: hb.maximize(bowl, SPACE, 5, known=3), "list of pairs .* not 3"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, known={"x": 3}), "list of pairs"),  # type: ignore[arg-type]
+        (
+            lambda: hb.minimize(bowl, SPACE, 5, known=[({"x": 0, "y": 0, "name": "a"}, "a")]),  # type: ignore[list-item]
+            "value must be a number, not 'a'",
+        ),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, says: str) -> None:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -76,10 +77,14 @@ class Limits:
             _require_integer("The budget", self.budget)
             if self.budget < 1:
                 raise ValueError(f"The budget must be at least 1 evaluation, not {self.budget}.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"The timeout must be positive, not {self.timeout}.")
-        if self.target is not None and math.isnan(self.target):
-            raise ValueError("The target is NaN, which no value reaches.")
+        if self.timeout is not None:
+            _require_number("The timeout", self.timeout)
+            if not self.timeout > 0:
+                raise ValueError(f"The timeout must be positive, not {self.timeout}.")
+        if self.target is not None:
+            _require_number("The target", self.target)
+            if math.isnan(self.target):
+                raise ValueError("The target is NaN, which no value reaches.")
         _require_integer("retries", self.retries)
         if self.retries < 0:
             raise ValueError(f"retries must be 0 or more, not {self.retries}.")
@@ -90,6 +95,7 @@ class Limits:
         if self.on_failure not in ("raise", "record"):
             raise ValueError(f'on_failure is "raise" or "record", not {self.on_failure!r}.')
         if self.confirm is not None:
+            _require_number("confirm", self.confirm)
             if self.budget is None:
                 raise ValueError("confirm= is a share of the budget: say budget= too.")
             if not 0 < self.confirm < 1:
@@ -341,6 +347,11 @@ def _takes_seed(objective: Callable[..., Any]) -> bool:
         return "seed" in inspect.signature(objective).parameters
     except (TypeError, ValueError):  # some built-in functions have no signature
         return False
+
+
+def _require_number(what: str, value: Any) -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{what} must be a number, not {value!r}.")
 
 
 def _require_integer(what: str, value: Any) -> None:

@@ -354,12 +354,15 @@ class Space:
             valid: The predicate, which JSON cannot hold.
 
         Raises:
+            TypeError: If it is not text.
             ValueError: If the text is not such JSON, or the space had a `valid` predicate and none
                 is given.
         """
+        if not isinstance(text, str | bytes | bytearray):
+            raise TypeError(f"A space is read from JSON text, not from {type(text).__name__}.")
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # also text that is not Unicode
             raise ValueError(f"This is not a space: the text is not JSON ({error}).") from None
         if not isinstance(data, dict) or not ({"genes", "sizes"} & data.keys()):
             raise ValueError('This is not a space: JSON with "genes" or "sizes" is expected.')
@@ -367,11 +370,15 @@ class Space:
             raise ValueError(
                 "This space had a `valid` predicate, which JSON cannot hold: pass it as valid=."
             )
-        if "genes" in data:
-            return cls(data["genes"], valid=valid)
-        if not isinstance(data["sizes"], list):
-            raise ValueError('This is not a space: "sizes" must be a list of integers.')
-        return cls.unnamed(data["sizes"], valid=valid)
+        _checked_predicate(valid)
+        try:
+            if "genes" in data:
+                return cls(data["genes"], valid=valid)
+            if not isinstance(data["sizes"], list):
+                raise ValueError('This is not a space: "sizes" must be a list of integers.')
+            return cls.unnamed(data["sizes"], valid=valid)
+        except TypeError as error:
+            raise ValueError(f"This is not a space: {error}") from None
 
     def __eq__(self, other: object) -> bool:
         """Compare the genes and their values; predicates cannot be compared and are left out."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Real
 from types import TracebackType
 from typing import Any, Self
 
@@ -187,6 +188,8 @@ class Study:
             parallel = workers is not None or executor is not None or trial_timeout is not None
             on_failure = "record" if ledger.store is not None or wanted or parallel else "raise"
         limits = Limits(budget, timeout, target, retries, max_failures, on_failure, confirm)
+        callbacks = _checked_callbacks(callbacks)
+        known = _checked_known(known)
         evaluator = _evaluator(objective, workers, executor, trial_timeout)
         log.info(
             "%s on %r, seed %d", type(self.optimizer).__name__, self.space, self.optimizer.seed
@@ -490,6 +493,34 @@ def _optimize(
         return opened.run(objective, **how)
 
 
+def _checked_callbacks(callbacks: Any) -> Sequence[Callback]:
+    if callable(callbacks):
+        raise TypeError("callbacks= is a list of functions: put the one you have into a list.")
+    try:
+        found = list(callbacks)
+    except TypeError:
+        raise TypeError(f"callbacks= is a list of functions, not {callbacks!r}.") from None
+    for callback in found:
+        if not callable(callback):
+            raise TypeError(f"A callback must be a function, not {callback!r}.")
+    return found
+
+
+def _checked_known(known: Any) -> list[tuple[Config, float]]:
+    """Check the form of evaluations made earlier; the optimiser checks what they say."""
+    wrong = "known= is a list of pairs of a configuration and its value, not {!r}."
+    if isinstance(known, Mapping | str):
+        raise TypeError(wrong.format(known))
+    try:
+        pairs = list(known)
+    except TypeError:
+        raise TypeError(wrong.format(known)) from None
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise TypeError(wrong.format(pair))
+    return pairs
+
+
 def _evaluator(
     objective: Objective, workers: int | None, executor: Any, trial_timeout: float | None
 ) -> Evaluator:
@@ -498,6 +529,10 @@ def _evaluator(
             raise TypeError(f"workers must be an integer, not {workers!r}.")
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}.")
+    if trial_timeout is not None and (
+        isinstance(trial_timeout, bool) or not isinstance(trial_timeout, Real)
+    ):
+        raise TypeError(f"trial_timeout must be a number of seconds, not {trial_timeout!r}.")
     if trial_timeout is not None and not trial_timeout > 0:
         raise ValueError(f"trial_timeout must be positive, not {trial_timeout}.")
     if executor is not None:

@@ -329,6 +329,8 @@ def test_a_start_that_cannot_be_evaluated_is_replaced() -> None:
         ({"k": "much"}, "must be a number"),
         ({"scale": 0}, "must be positive"),
         ({"scale": "big"}, "must be a number"),
+        ({"scale": np.array([1, 2])}, "must be a number"),
+        ({"k": np.array([1, 2])}, "must be a number"),
         ({"duplicates": "keep"}, '"reuse" or "avoid"'),
         ({"duplicates": "reuse", "noisy": True}, "noise-free"),
         ({"duplicates": "reuse", "resamples": 2}, "noise-free"),
@@ -346,6 +348,20 @@ def test_resamples_alone_imply_noise_and_noise_alone_two_resamples() -> None:
     assert hb.RMHC(space, resamples=3).noisy
     assert hb.RMHC(space, noisy=True).resamples == 2
     assert not hb.RMHC(space).noisy
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (None, "not an optimiser's state"),
+        ({"optimizer": "rmhc"}, "not an optimiser's state"),
+        ({"optimizer": "rmhc", "format": 1}, "the format 1"),
+        ({"optimizer": "rmhc", "format": 2, "sizes": [2]}, "incomplete: it lacks abandoned, again"),
+    ],
+)
+def test_what_is_no_state_gets_a_sentence(state: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        hb.Optimizer.from_state_dict(hb.Space.binary(1), state)
 
 
 @pytest.mark.parametrize("options", [{"resamples": np.int64(2)}, {"restart_after": np.int64(2)}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -88,7 +89,8 @@ class BanditRMHC(Climber):
         if self.k < 0:
             raise ValueError(f"k must not be negative; it is {k}.")
         self.urgency = urgency
-        self.scale = scale if scale == "auto" else _finite("scale", scale)
+        automatic = isinstance(scale, str) and scale == "auto"
+        self.scale: float | Literal["auto"] = "auto" if automatic else _finite("scale", scale)
         if self.scale != "auto" and self.scale <= 0:
             raise ValueError(f"scale must be positive; it is {scale}.")
         self._size_total = 0.0
@@ -167,7 +169,7 @@ class BanditRMHC(Climber):
 
 
 def _finite(what: str, value: Any) -> float:
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{what} must be a number, not {value!r}.")
     if not math.isfinite(value):
         raise ValueError(f"{what} must be finite; it is {value}.")

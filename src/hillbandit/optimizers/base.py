@@ -32,6 +32,11 @@ class Exhausted(Exception):  # noqa: N818 - an end is not an error
 
 
 _Proposal = tuple[Genome, Ticket]
+_PARTS = frozenset(
+    {"format", "optimizer", "options", "seed", "sizes", "evaluations", "rng", "next_number"}
+    | {"open", "again", "abandoned", "best", "archive", "own"}
+)
+"""What every state has."""
 
 
 class Optimizer(ABC):
@@ -423,12 +428,14 @@ class Optimizer(ABC):
             ValueError: If the state is not one, is of another format, space or class, or its class
                 is not registered.
         """
-        if not isinstance(state, dict) or "optimizer" not in state:
+        if not isinstance(state, dict) or not {"format", "optimizer"} <= state.keys():
             raise ValueError("This is not an optimiser's state: `state_dict` makes one.")
         if state["format"] != STATE_FORMAT:
             raise ValueError(
                 f"This state has the format {state['format']}; this version reads {STATE_FORMAT}."
             )
+        if missing := _PARTS - state.keys():
+            raise ValueError(f"This state is incomplete: it lacks {', '.join(sorted(missing))}.")
         if state["sizes"] != space.sizes.tolist():
             raise ValueError(
                 "This state belongs to another space: the numbers of values per gene differ."
