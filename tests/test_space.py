@@ -169,3 +169,16 @@ def test_a_start_that_no_draw_would_find_can_be_given() -> None:
     assert optimizer.recommend().mean == -60
     twin = hb.Optimizer.from_state_dict(space, optimizer.state_dict())
     assert np.array_equal(twin.ask().genome, optimizer.ask().genome)
+
+
+def test_a_predicate_cannot_change_the_genome_that_it_is_asked_about() -> None:
+    def sorting(genome: Any) -> bool:
+        genome.sort()
+        return True
+
+    with pytest.raises(ValueError, match="read-only"):
+        hb.RMHC(hb.Space.binary(5, valid=sorting), start=[1, 0, 1, 0, 0], seed=1)
+    seen = hb.Space.binary(3, valid=lambda genome: not genome.flags.writeable)
+    genome = np.zeros(3, dtype=np.int64)
+    assert seen.is_valid(genome)
+    assert genome.flags.writeable

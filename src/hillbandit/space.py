@@ -256,8 +256,10 @@ class Space:
         return result
 
     def is_valid(self, genome: Genome) -> bool:
-        """Ask the `valid` predicate about a genome."""
-        return self.valid is None or bool(self.valid(self._decode(genome)))
+        """Ask the `valid` predicate about a genome, which it cannot change."""
+        if self.valid is None:
+            return True
+        return bool(self.valid(self._decode(_frozen(genome.view()))))
 
     def sample(self, rng: np.random.Generator) -> Genome:
         """Draw a valid genome uniformly.

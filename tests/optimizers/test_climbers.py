@@ -133,6 +133,18 @@ def test_what_was_told_in_advance_is_where_the_climb_begins_and_costs_nothing() 
     assert optimizer.evaluations == 2
 
 
+@pytest.mark.parametrize("kind", [hb.BanditRMHC, hb.KalmanClimber])
+def test_a_requested_trial_does_not_undo_the_warm_start(kind: Any) -> None:
+    optimizers = [kind(hb.Space.binary(10), seed=1) for _ in range(2)]
+    for requested, optimizer in enumerate(optimizers):
+        optimizer.observe([1] * 8 + [0] * 2, 8.0)
+        for gene in range(8):
+            optimizer.observe([int(i != gene) for i in range(8)] + [0] * 2, 7.0)
+        if requested:
+            optimizer.tell(optimizer.request([0] * 10), 20.0)
+    assert run(optimizers[0], OneMax(10), 20) == run(optimizers[1], OneMax(10), 20)
+
+
 def test_a_given_start_is_the_first_genome() -> None:
     space = hb.Space({"a": [1, 2, 3], "b": ["x", "y", "z"]})
     for kind in (hb.BanditRMHC, hb.RMHC, hb.OnePlusOneEA):

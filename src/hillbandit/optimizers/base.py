@@ -102,6 +102,12 @@ class Optimizer(ABC):
     def _restore(self, state: dict[str, Any]) -> None:
         """Read what `_state` wrote."""
 
+    def _begin(self) -> None:  # noqa: B027 - an optimiser need not learn from a warm start
+        """Use what was told in advance. `request` calls it if no trial has been asked for yet.
+
+        An optimiser that defines it calls it itself in `_propose` while `_next_number` is 0.
+        """
+
     @classmethod
     def _revived(cls, space: Space, seed: int, options: dict[str, Any]) -> Self:
         """Make an optimiser from what `_options` wrote."""
@@ -158,6 +164,8 @@ class Optimizer(ABC):
             raise ValueError(f"The configuration {config!r} is not valid: `valid` refuses it.")
         genome.setflags(write=False)
         number = self._next_number
+        if number == 0:
+            self._begin()
         self._next_number = number + 1
         self._open[number] = genome, REQUESTED
         return Trial(number, genome, self.space, self.seed)
