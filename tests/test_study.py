@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import subprocess
 import sys
 import time
 from typing import Any
@@ -201,6 +202,17 @@ def test_a_keyboard_interrupt_returns_what_is_known() -> None:
         hb.maximize(interrupted, SPACE, budget=50, seed=1)
 
 
+def test_a_keyboard_interrupt_in_the_first_evaluation_returns_what_was_told_in_advance() -> None:
+    def interrupted(_: Any) -> float:
+        raise KeyboardInterrupt
+
+    known = [({"x": 0, "y": 0, "name": "b"}, 5.0)]
+    result = hb.minimize(interrupted, SPACE, 9, known=known, seed=1)
+    assert (result.stopped_because, result.evaluations) == ("interrupted", 0)
+    assert result.recommended.config == known[0][0]
+    assert len(result.history) == 0
+
+
 def test_an_exception_reaches_the_caller_with_the_configuration_named() -> None:
     optimizer = hb.BanditRMHC(SPACE, seed=1)
 
@@ -369,6 +381,21 @@ def test_it_logs_and_prints_nothing(
     assert "trial 2:" in caplog.text
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+def test_a_program_that_does_not_ask_for_logging_sees_none() -> None:
+    program = """
+import hillbandit as hb
+def fails(genome):
+    if genome.sum() < 3:
+        raise ArithmeticError("unlucky")
+    return 1.0
+hb.maximize(fails, hb.Space.binary(6), 9, on_failure="record", seed=1)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("", "")
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_file_does_not(

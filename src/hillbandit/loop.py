@@ -190,7 +190,7 @@ class Loop:
             try:
                 reason = self._go()
             except KeyboardInterrupt:
-                if not self._ledger.optimizer.evaluations:
+                if not self._ledger.optimizer.can_recommend:
                     raise  # nothing is known yet
                 reason = "interrupted"
             self._ledger.stop(reason)

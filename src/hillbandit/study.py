@@ -33,6 +33,7 @@ from hillbandit.trial import GeneReport, History, Observation, Recommendation, R
 __all__ = ["Callback", "Progress", "Study", "StudyError", "maximize", "minimize"]
 
 log = logging.getLogger("hillbandit")
+log.addHandler(logging.NullHandler())  # a library prints nothing unless it is asked to
 
 Objective = Callable[..., Any]
 PathLike = str | os.PathLike[str]
@@ -204,7 +205,7 @@ class Study:
             evaluator.close()
             if getattr(objective, "external", False):
                 objective.close()  # type: ignore[attr-defined]
-        if not self.optimizer.evaluations:
+        if not self.optimizer.evaluations and reason != "interrupted":
             raise StudyError(f"No evaluation has succeeded ({reason}).")
         result = self.result(reason)
         log.info("stopped: %s; recommended %s", result.stopped_because, result.recommended)
