@@ -113,7 +113,12 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class GeneReport:
-    """Why a gene is, or is not, the next to be mutated."""
+    """Why a gene is, or is not, the next to be mutated.
+
+    The terms of the urgency are comparable among the genes of one optimiser. `BanditRMHC` gives
+    them in multiples of its scale, which are units of fitness as published (`scale=1`);
+    `KalmanClimber` gives them in units of fitness; to the others all genes are equally urgent.
+    """
 
     gene: str | int
     """The gene's name, or its position where it has none."""

@@ -138,6 +138,7 @@ class BanditRMHC(Climber):
         self._bandits.credit(gene, old, new, difference)
 
     def _urgency_terms(self) -> tuple[list[float], list[float]]:
+        """Give rescue and explore for each gene, in multiples of the scale."""
         evaluations, scale, genome = self._climb_state()
         urgency = self._bandits.urgencies(evaluations, scale, genome)
         rescue = self._bandits.rescue

@@ -242,6 +242,8 @@ class Climber(Optimizer):
     def explain(self) -> list[GeneReport]:
         """Report on every gene: its current value, the terms of its urgency, its mutations.
 
+        `GeneReport` says in what unit the terms are.
+
         Example:
             >>> import hillbandit as hb
             >>> hb.BanditRMHC(hb.Space.binary(3), seed=1).explain()[0].mutations
