@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from hillbandit.ledger import Ledger
 from hillbandit.optimizers import Exhausted, Optimizer
 from hillbandit.optimizers.base import checked_value
 from hillbandit.progress import ProgressBar
+from hillbandit.space import is_number
 from hillbandit.store import StudyError
 from hillbandit.trial import Observation, Recommendation, Trial
 
@@ -350,7 +350,7 @@ def _takes_seed(objective: Callable[..., Any]) -> bool:
 
 
 def _require_number(what: str, value: Any) -> None:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_number(value):
         raise TypeError(f"{what} must be a number, not {value!r}.")
 
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -464,6 +465,11 @@ def checked_count(what: str, value: Any) -> int:
     if value < 1:
         raise ValueError(f"{what.capitalize()} must be at least 1, not {value}.")
     return int(value)
+
+
+def is_number(value: object) -> bool:
+    """Tell whether something is a real number, of Python's or of NumPy's; a truth value is not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def _checked_predicate(valid: Predicate | None) -> Predicate | None:

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Real
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,7 +25,7 @@ from hillbandit.ledger import Ledger
 from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
 from hillbandit.optimizers import Optimizer
 from hillbandit.progress import ProgressBar
-from hillbandit.space import Config, Predicate, Space
+from hillbandit.space import Config, Predicate, Space, is_number
 from hillbandit.store import Store, StudyError
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
@@ -530,9 +529,7 @@ def _evaluator(
             raise TypeError(f"workers must be an integer, not {workers!r}.")
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}.")
-    if trial_timeout is not None and (
-        isinstance(trial_timeout, bool) or not isinstance(trial_timeout, Real)
-    ):
+    if trial_timeout is not None and not is_number(trial_timeout):
         raise TypeError(f"trial_timeout must be a number of seconds, not {trial_timeout!r}.")
     if trial_timeout is not None and not trial_timeout > 0:
         raise ValueError(f"trial_timeout must be positive, not {trial_timeout}.")

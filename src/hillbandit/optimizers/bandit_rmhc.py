@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from hillbandit.optimizers.attempts import Moves
 from hillbandit.optimizers.climber import Climber, Duplicates
 from hillbandit.optimizers.urgency import GeneBandits, K, PrintedBandits
-from hillbandit.space import Config, Genome, Space
+from hillbandit.space import Config, Genome, Space, is_number
 
 
 class BanditRMHC(Climber):
@@ -170,7 +169,7 @@ class BanditRMHC(Climber):
 
 
 def _finite(what: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+    if not is_number(value):
         raise TypeError(f"{what} must be a number, not {value!r}.")
     if not math.isfinite(value):
         raise ValueError(f"{what} must be finite; it is {value}.")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hillbandit.problems.base import Problem
-from hillbandit.space import Config
+from hillbandit.space import Config, is_number
 
 
 class Noisy(Problem):
@@ -39,7 +38,7 @@ class Noisy(Problem):
     def __init__(self, problem: Problem, sd: float = 1.0, seed: int | None = 0) -> None:
         if not isinstance(problem, Problem):
             raise TypeError(f"Noisy needs a problem, not {type(problem).__name__}.")
-        if isinstance(sd, bool | np.bool_) or not isinstance(sd, Real):
+        if not is_number(sd):
             raise TypeError(f"The noise's standard deviation must be a number, not {sd!r}.")
         if not (math.isfinite(sd) and sd >= 0):
             raise ValueError(f"The noise's standard deviation must be 0 or more, not {sd}.")
@@ -48,7 +47,9 @@ class Noisy(Problem):
         self.space = problem.space
         self.optimum = problem.optimum
         # independent Gaussian noise on top of Gaussian noise: the variances add up
-        self._total_sd = math.hypot(self.sd, problem._total_sd if isinstance(problem, Noisy) else 0)
+        self._total_sd: float = math.hypot(
+            self.sd, problem._total_sd if isinstance(problem, Noisy) else 0
+        )
         self._rng = np.random.default_rng(seed)
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
