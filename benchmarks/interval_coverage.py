@@ -3,7 +3,7 @@
     python benchmarks/interval_coverage.py            prints the table
     python benchmarks/interval_coverage.py --write    also writes it to interval_coverage.md
 
-The interval comes from the evaluations that chose the configuration, so it is optimistic: what
+The interval comes from the evaluations that chose the configuration, so it may be optimistic: what
 was chosen has been lucky. Beside it stand the intervals from as many fresh evaluations.
 """
 
@@ -62,9 +62,11 @@ def main() -> None:
             "# The recommendation's interval: how often it holds the true value\n\n"
             "Made by `python benchmarks/interval_coverage.py --write`: "
             f"{RUNS} runs a row, noise N(0, 1), nominal coverage 0.95. The recommended "
-            "configuration was chosen by the evaluations that measure it, so its mean is a little "
-            "high and its interval holds the truth less often than it says; as many fresh "
-            "evaluations have no such bias.\n\n" + "\n".join(lines) + "\n"
+            "configuration was chosen by the evaluations that measure it, so its mean can be too "
+            "high and its interval too optimistic; as many fresh evaluations have no such bias. "
+            "Here the mean is clearly too high only where it comes from few evaluations (the third "
+            "row), and in the first row it is a little too low; the coverage is that of fresh "
+            "evaluations, as far as so many runs can tell.\n\n" + "\n".join(lines) + "\n"
         )
 
 

@@ -48,6 +48,8 @@ def test_the_core_imports_numpy_and_nothing_else() -> None:
 def test_the_version_is_told_with_and_without_the_cli_extra(tmp_path: Path) -> None:
     expected = f"hillbandit {hb.__version__}\n"
     assert python("-m", "hillbandit", "--version") == expected
+    assert python("-m", "hillbandit", "--version", "show") == expected
+    assert "--version" in python("-m", "hillbandit", "--help")
     # a typer that cannot be imported stands for one that is not installed
     hide = (
         "import sys, importlib.util as u; find = u.find_spec\n"

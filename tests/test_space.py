@@ -116,9 +116,21 @@ def test_values_that_json_cannot_hold_are_named() -> None:
         hb.Space({"a": [float("inf")]}).to_json()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sizes": 3}', '{"genes": {"a": []}}', "{"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", "{", '{"sizes": 3}', '{"sizes": [2.5]}', '{"sizes": []}'),
+        *('{"genes": []}', '{"genes": {"a": []}}', '{"genes": {"a": "xyz"}}'),
+    ],
+)
 def test_text_that_is_no_space_gets_a_sentence(text: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=r"space|values"):
+    with pytest.raises(ValueError, match=r"space|values"):
+        hb.Space.from_json(text)
+
+
+def test_a_space_is_read_from_text_only() -> None:
+    text: Any = None
+    with pytest.raises(TypeError, match="read from JSON text, not from NoneType"):
         hb.Space.from_json(text)
 
 
@@ -157,3 +169,16 @@ def test_a_start_that_no_draw_would_find_can_be_given() -> None:
     assert optimizer.recommend().mean == -60
     twin = hb.Optimizer.from_state_dict(space, optimizer.state_dict())
     assert np.array_equal(twin.ask().genome, optimizer.ask().genome)
+
+
+def test_a_predicate_cannot_change_the_genome_that_it_is_asked_about() -> None:
+    def sorting(genome: Any) -> bool:
+        genome.sort()
+        return True
+
+    with pytest.raises(ValueError, match="read-only"):
+        hb.RMHC(hb.Space.binary(5, valid=sorting), start=[1, 0, 1, 0, 0], seed=1)
+    seen = hb.Space.binary(3, valid=lambda genome: not genome.flags.writeable)
+    genome = np.zeros(3, dtype=np.int64)
+    assert seen.is_valid(genome)
+    assert genome.flags.writeable

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+import subprocess
 import sys
 import time
 from typing import Any
@@ -124,6 +125,36 @@ def test_under_noise_a_lucky_value_is_no_target() -> None:
     assert (result.history.values[:-1] > 19.0).any()
 
 
+@pytest.mark.parametrize("options", [{"optimizer": "rmhc", "resamples": 1}, {"noisy": True}])
+def test_under_noise_the_target_is_noticed_as_soon_as_the_interval_is_above_it(
+    options: dict[str, Any],
+) -> None:
+    problem = Noisy(OneMax(3))
+    for seed in range(250, 270):
+        lows: list[float] = []
+
+        def keep(state: hb.Progress, lows: list[float] = lows) -> None:
+            lows.append(state.recommend().low)
+
+        result = hb.maximize(
+            problem, problem.space, 40, target=2.5, seed=seed, callbacks=[keep], **options
+        )
+        reached = [low >= 2.5 for low in lows]
+        assert reached.index(True) == len(lows) - 1 if any(reached) else len(lows) == 40
+        assert (result.stopped_because == "target") is reached[-1]
+
+
+def test_under_noise_the_target_of_minimize_is_the_upper_end() -> None:
+    problem = Noisy(OneMax(6))
+    highs: list[float] = []
+    keep: list[Callback] = [lambda state: highs.append(state.recommend().high)]
+    result = hb.minimize(
+        problem, problem.space, 900, target=0.5, seed=1, callbacks=keep, noisy=True
+    )
+    assert result.stopped_because == "target"
+    assert [high <= 0.5 for high in highs].index(True) == len(highs) - 1
+
+
 def test_the_timeout_stops_it_but_never_before_the_first_evaluation() -> None:
     def slow(config: Any) -> float:
         time.sleep(0.02)
@@ -149,6 +180,14 @@ def test_callbacks_see_each_evaluation_and_stop_the_run_by_returning_true() -> N
     assert seen[-1].recommend().mean == result.recommended.mean
 
 
+@pytest.mark.parametrize("answer", [True, np.True_])
+def test_a_truth_value_of_numpy_stops_the_run_too(answer: Any) -> None:
+    result = hb.maximize(bowl, SPACE, 9, callbacks=[lambda _: answer], seed=1)
+    assert (result.stopped_because, result.evaluations) == ("callback", 1)
+    answers = iter([False, np.False_, None, 1, "yes", np.array([1, 2])])
+    assert hb.maximize(bowl, SPACE, 6, callbacks=[lambda _: next(answers)]).evaluations == 6
+
+
 def test_a_keyboard_interrupt_returns_what_is_known() -> None:
     calls = 0
 
@@ -164,6 +203,17 @@ def test_a_keyboard_interrupt_returns_what_is_known() -> None:
     calls = 4
     with pytest.raises(KeyboardInterrupt):
         hb.maximize(interrupted, SPACE, budget=50, seed=1)
+
+
+def test_a_keyboard_interrupt_in_the_first_evaluation_returns_what_was_told_in_advance() -> None:
+    def interrupted(_: Any) -> float:
+        raise KeyboardInterrupt
+
+    known = [({"x": 0, "y": 0, "name": "b"}, 5.0)]
+    result = hb.minimize(interrupted, SPACE, 9, known=known, seed=1)
+    assert (result.stopped_because, result.evaluations) == ("interrupted", 0)
+    assert result.recommended.config == known[0][0]
+    assert len(result.history) == 0
 
 
 def test_an_exception_reaches_the_caller_with_the_configuration_named() -> None:
@@ -246,6 +296,26 @@ def test_an_exhausted_space_ends_the_run_with_the_reason() -> None:
         ),
         (lambda: hb.maximize(bowl, SPACE, 5, optimizer=hb.RMHC(SPACE), seed=1), "ready-made"),
         (lambda: hb.maximize(bowl, SPACE, 5, known=[({"x": 99}, 1.0)]), "missing genes"),
+        (lambda: hb.maximize(bowl, SPACE, 5, noisy=False, resamples=3), "say noisy=True"),
+        (lambda: hb.maximize(bowl, SPACE, 5, noisy="no"), "True or False, not 'no'"),  # type: ignore[arg-type]
+        (
+            lambda: hb.maximize(bowl, SPACE, 5, optimizer=hb.RMHC(SPACE, noisy=True), noisy=False),
+            "ready-made",
+        ),
+        (lambda: hb.maximize(bowl, SPACE, timeout="5"), "timeout must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, target="5"), "target must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, confirm="5"), "confirm must be a number, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, trial_timeout="5"), "number of seconds, not '5'"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=print), "put the one you have into a list"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=[3]), "must be a function, not 3"),  # type: ignore[list-item]
+        (lambda: hb.maximize(bowl, SPACE, 5, callbacks=3), "list of functions, not 3"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, known=[1]), "list of pairs .* not 1"),  # type: ignore[list-item]
+        (lambda: hb.maximize(bowl, SPACE, 5, known=3), "list of pairs .* not 3"),  # type: ignore[arg-type]
+        (lambda: hb.maximize(bowl, SPACE, 5, known={"x": 3}), "list of pairs"),  # type: ignore[dict-item]
+        (
+            lambda: hb.minimize(bowl, SPACE, 5, known=[({"x": 0, "y": 0, "name": "a"}, "a")]),  # type: ignore[list-item]
+            "value must be a number, not 'a'",
+        ),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, says: str) -> None:
@@ -268,6 +338,33 @@ def test_the_history_turns_into_columns_without_a_loop() -> None:
     assert hb.maximize(OneMax(3), hb.Space.binary(3), 5, seed=1).history.columns()["gene_2"].size
 
 
+def test_genes_called_value_or_number_do_not_replace_those_columns() -> None:
+    space = hb.Space({"value": [10, 20], "gene_value": ["a", "b"], "number": [1.5, 2.5]})
+    history = hb.maximize(lambda config: float(config["value"]), space, 6, seed=1).history
+    columns = history.columns()
+    assert list(columns) == ["number", "value", "gene_value", "gene_gene_value", "gene_number"]
+    assert columns["number"].tolist() == history.numbers.tolist()
+    assert columns["value"].tolist() == history.values.tolist() == columns["gene_value"].tolist()
+    assert columns["gene_gene_value"].tolist() == [o.config["gene_value"] for o in history]
+    assert columns["gene_number"].tolist() == [o.config["number"] for o in history]
+
+
+def test_a_slice_of_the_history_is_a_list_of_observations() -> None:
+    history = hb.minimize(bowl, SPACE, budget=9, seed=1).history
+    every = list(history)
+    for part in (slice(0, 3), slice(-2, None), slice(None, None, -2), slice(20, 30)):
+        numbers = [observation.number for observation in history[part]]
+        assert numbers == [observation.number for observation in every[part]]
+    with pytest.raises(IndexError):
+        history[9]
+
+
+def test_the_best_value_is_said_to_be_told_in_advance_where_it_was() -> None:
+    known = [({"x": 2, "y": -1, "name": "b"}, 0.0)]
+    text = repr(hb.minimize(bowl, SPACE, budget=3, known=known, seed=1))
+    assert text.endswith("best observed  x=2, y=-1, name='b': 0 told in advance")
+
+
 def test_the_result_is_readable() -> None:
     result = hb.minimize(bowl, SPACE, budget=150, seed=1)
     text = repr(result)
@@ -287,6 +384,21 @@ def test_it_logs_and_prints_nothing(
     assert "trial 2:" in caplog.text
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
+
+
+def test_a_program_that_does_not_ask_for_logging_sees_none() -> None:
+    program = """
+import hillbandit as hb
+def fails(genome):
+    if genome.sum() < 3:
+        raise ArithmeticError("unlucky")
+    return 1.0
+hb.maximize(fails, hb.Space.binary(6), 9, on_failure="record", seed=1)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert (ran.stdout, ran.stderr) == ("", "")
 
 
 def test_a_terminal_gets_a_progress_bar_and_a_file_does_not(

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from hillbandit import commands
+from hillbandit._version import __version__
 
 app = typer.Typer(
     name="hillbandit",
@@ -21,9 +22,20 @@ app = typer.Typer(
 )
 
 
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hillbandit {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def hillbandit() -> None:
-    """Hold the commands together; `hillbandit --version` is answered before this runs."""
+def hillbandit(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Tell the version."),
+    ] = False,
+) -> None:
+    """Hold the commands together."""
 
 
 @app.command()

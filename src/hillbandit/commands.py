@@ -128,7 +128,13 @@ def optimize(
                 upwards = maximize is not False
                 search = hb.maximize if upwards else hb.minimize
                 result = search(
-                    objective, genes, optimizer=optimizer, noisy=noisy, seed=seed, **how, **options
+                    objective,
+                    genes,
+                    optimizer=optimizer,
+                    noisy=noisy or None,
+                    seed=seed,
+                    **how,
+                    **options,
                 )
             else:
                 opened = Study.open(

@@ -6,6 +6,8 @@ import inspect
 import json
 from typing import Any
 
+import numpy as np
+
 from hillbandit._version import __version__
 from hillbandit.optimizers import Optimizer, find
 from hillbandit.space import Predicate, Space
@@ -24,15 +26,17 @@ def default_optimizer(options: dict[str, Any]) -> str:
 def make_optimizer(
     chosen: str | type[Optimizer] | Optimizer,
     space: Space,
-    noisy: bool,
+    noisy: bool | None,
     seed: int | None,
     options: dict[str, Any],
 ) -> Optimizer:
-    """Make the optimiser that `maximize` uses, with its defaults."""
+    """Make the optimiser that `maximize` uses, with its defaults; None says nothing of noise."""
+    if noisy is not None and not isinstance(noisy, bool | np.bool_):
+        raise TypeError(f"noisy must be True or False, not {noisy!r}.")
     if isinstance(chosen, Optimizer):
         if chosen.space != space:
             raise ValueError("The optimiser given was made for another space.")
-        if options or seed is not None or (noisy and not chosen.noisy):
+        if options or seed is not None or (noisy is not None and noisy != chosen.noisy):
             raise ValueError(
                 "An optimiser that is given ready-made has its own seed and options: leave out "
                 f"{', '.join([*options, 'seed', 'noisy'])} here."
@@ -49,8 +53,9 @@ def make_optimizer(
         raise TypeError(
             f"{kind.__name__} has no option {', '.join(unknown)}; it takes {', '.join(accepted)}."
         )
-    # options such as resamples= imply noise by themselves, so False is not passed on as a claim
-    said: dict[str, Any] = {"noisy": True} if noisy else {}
+    # options such as resamples= imply noise by themselves, and contradict noisy=False
+    unsaid = noisy is None or (not noisy and "noisy" not in accepted)
+    said: dict[str, Any] = {} if unsaid else {"noisy": bool(noisy)}
     defaults: dict[str, Any] = {"scale": "auto"}
     if not noisy and options.get("resamples") is None:
         # a second evaluation would say nothing new, and a known neighbourhood is left for another

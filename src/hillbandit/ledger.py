@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hillbandit.optimizers import Exhausted, Optimizer
-from hillbandit.optimizers.base import STATE_FORMAT
+from hillbandit.optimizers.base import STATE_FORMAT, checked_value
 from hillbandit.space import Config, Genome
 from hillbandit.store import Event, Store, StudyError
 from hillbandit.trial import History, Observation, Trial
@@ -180,6 +180,7 @@ class Ledger:
 
     def observe(self, config: Config, value: float) -> None:
         """Take in an evaluation made earlier, outside the study."""
+        value = checked_value(value, None)
         self.optimizer.observe(config, self._sign(value))
         genome = self.optimizer.space.encode(config).tolist()
         self._write(Event("known", genome=genome, value=value))

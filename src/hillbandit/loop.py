@@ -21,6 +21,7 @@ from hillbandit.ledger import Ledger
 from hillbandit.optimizers import Exhausted, Optimizer
 from hillbandit.optimizers.base import checked_value
 from hillbandit.progress import ProgressBar
+from hillbandit.space import is_number
 from hillbandit.store import StudyError
 from hillbandit.trial import Observation, Recommendation, Trial
 
@@ -76,10 +77,14 @@ class Limits:
             _require_integer("The budget", self.budget)
             if self.budget < 1:
                 raise ValueError(f"The budget must be at least 1 evaluation, not {self.budget}.")
-        if self.timeout is not None and not self.timeout > 0:
-            raise ValueError(f"The timeout must be positive, not {self.timeout}.")
-        if self.target is not None and math.isnan(self.target):
-            raise ValueError("The target is NaN, which no value reaches.")
+        if self.timeout is not None:
+            _require_number("The timeout", self.timeout)
+            if not self.timeout > 0:
+                raise ValueError(f"The timeout must be positive, not {self.timeout}.")
+        if self.target is not None:
+            _require_number("The target", self.target)
+            if math.isnan(self.target):
+                raise ValueError("The target is NaN, which no value reaches.")
         _require_integer("retries", self.retries)
         if self.retries < 0:
             raise ValueError(f"retries must be 0 or more, not {self.retries}.")
@@ -90,6 +95,7 @@ class Limits:
         if self.on_failure not in ("raise", "record"):
             raise ValueError(f'on_failure is "raise" or "record", not {self.on_failure!r}.')
         if self.confirm is not None:
+            _require_number("confirm", self.confirm)
             if self.budget is None:
                 raise ValueError("confirm= is a share of the budget: say budget= too.")
             if not 0 < self.confirm < 1:
@@ -184,7 +190,7 @@ class Loop:
             try:
                 reason = self._go()
             except KeyboardInterrupt:
-                if not self._ledger.optimizer.evaluations:
+                if not self._ledger.optimizer.can_recommend:
                     raise  # nothing is known yet
                 reason = "interrupted"
             self._ledger.stop(reason)
@@ -277,8 +283,8 @@ class Loop:
         if self._callbacks:
             self._ledger.flush()
             # every callback hears of every evaluation, also of the last
-            stops = [callback(state) is True for callback in self._callbacks]
-            if any(stops):
+            answers = [callback(state) for callback in self._callbacks]
+            if any(isinstance(answer, bool | np.bool_) and answer for answer in answers):
                 return "callback"
         return "target" if _target_reached(self._limits.target, state) else None
 
@@ -326,14 +332,13 @@ def _target_reached(target: float | None, state: Progress) -> bool:
     if target is None:
         return False
     sign = 1.0 if state.maximizing else -1.0
-    if sign * state.observation.value < sign * target:
-        # under noise too: the interval's lower end only rises above the target with such a value
-        return False
-    if not state.optimizer.noisy:
-        return True
-    recommendation = state.recommend()
-    bound = recommendation.low if state.maximizing else recommendation.high
-    return sign * bound >= sign * target
+    optimizer = state.optimizer
+    if not optimizer.noisy:
+        return sign * state.observation.value >= sign * target
+    # any value can raise the bound: it also says more of the noise, and of which genome leads
+    return optimizer.may_recommend(sign * target) and (
+        optimizer.can_recommend and optimizer.recommend().low >= sign * target
+    )
 
 
 def _takes_seed(objective: Callable[..., Any]) -> bool:
@@ -342,6 +347,11 @@ def _takes_seed(objective: Callable[..., Any]) -> bool:
         return "seed" in inspect.signature(objective).parameters
     except (TypeError, ValueError):  # some built-in functions have no signature
         return False
+
+
+def _require_number(what: str, value: Any) -> None:
+    if not is_number(value):
+        raise TypeError(f"{what} must be a number, not {value!r}.")
 
 
 def _require_integer(what: str, value: Any) -> None:

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Space:
         ValueError: If there are no genes, or a gene has no values or the same value twice.
     """
 
-    __slots__ = ("_index", "names", "sizes", "valid", "values")
+    __slots__ = ("_index", "_valid_places", "names", "sizes", "valid", "values")
 
     names: tuple[str, ...] | None
     """The genes' names in order, or None where they have none."""
@@ -80,6 +81,7 @@ class Space:
         )
         self.sizes = _frozen(np.array([len(v) for v in self.values], dtype=np.int64))
         self.valid = _checked_predicate(valid)
+        self._valid_places: list[int] | None = None
 
     @classmethod
     def unnamed(cls, sizes: Sequence[int], *, valid: Predicate | None = None) -> Space:
@@ -107,6 +109,7 @@ class Space:
         space._index = None
         space.sizes = _frozen(np.array(counts, dtype=np.int64))
         space.valid = _checked_predicate(valid)
+        space._valid_places = None
         return space
 
     @classmethod
@@ -254,8 +257,10 @@ class Space:
         return result
 
     def is_valid(self, genome: Genome) -> bool:
-        """Ask the `valid` predicate about a genome."""
-        return self.valid is None or bool(self.valid(self._decode(genome)))
+        """Ask the `valid` predicate about a genome, which it cannot change."""
+        if self.valid is None:
+            return True
+        return bool(self.valid(self._decode(_frozen(genome.view()))))
 
     def sample(self, rng: np.random.Generator) -> Genome:
         """Draw a valid genome uniformly.
@@ -273,7 +278,7 @@ class Space:
                 be enumerated, none was met in 10,000 draws in a larger one.
         """
         for _ in range(RANDOM_STARTS if self.valid is not None else 1):
-            genome: Genome = (rng.random(len(self)) * self.sizes).astype(np.int64)
+            genome = self.draw(rng)
             if self.is_valid(genome):
                 return genome
         if self.size > ENUMERATE_AT_MOST:
@@ -281,15 +286,37 @@ class Space:
                 f"None of {RANDOM_STARTS:,} random configurations is valid. "
                 "Loosen `valid`, or name a valid configuration with start=."
             )
-        valid = [genome for genome in self.genomes() if self.is_valid(genome)]
+        valid = list(self.valid_genomes())
         if not valid:
             raise ValueError("No configuration of this space is valid: `valid` refuses them all.")
         return valid[int(rng.random() * len(valid))]
+
+    def draw(self, rng: np.random.Generator) -> Genome:
+        """Draw a genome uniformly, valid or not: one random number for each gene."""
+        genome: Genome = (rng.random(len(self)) * self.sizes).astype(np.int64)
+        return genome
 
     def genomes(self) -> Iterator[Genome]:
         """Iterate over all genomes, valid or not, in lexicographic order."""
         for indices in itertools.product(*(range(size) for size in self.sizes.tolist())):
             yield np.array(indices, dtype=np.int64)
+
+    def valid_genomes(self) -> Iterator[Genome]:
+        """Iterate over the valid genomes in lexicographic order.
+
+        `valid` is asked about every genome the first time; their places are remembered.
+        """
+        if self.valid is None:
+            yield from self.genomes()
+            return
+        if self._valid_places is None:
+            self._valid_places = [i for i, g in enumerate(self.genomes()) if self.is_valid(g)]
+        sizes = self.sizes.tolist()
+        for place in self._valid_places:
+            genome = np.empty(len(sizes), dtype=np.int64)
+            for gene in range(len(sizes) - 1, -1, -1):
+                place, genome[gene] = divmod(place, sizes[gene])
+            yield genome
 
     def to_json(self) -> str:
         """Write the space as JSON text.
@@ -330,12 +357,15 @@ class Space:
             valid: The predicate, which JSON cannot hold.
 
         Raises:
+            TypeError: If it is not text.
             ValueError: If the text is not such JSON, or the space had a `valid` predicate and none
                 is given.
         """
+        if not isinstance(text, str | bytes | bytearray):
+            raise TypeError(f"A space is read from JSON text, not from {type(text).__name__}.")
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except ValueError as error:  # also text that is not Unicode
             raise ValueError(f"This is not a space: the text is not JSON ({error}).") from None
         if not isinstance(data, dict) or not ({"genes", "sizes"} & data.keys()):
             raise ValueError('This is not a space: JSON with "genes" or "sizes" is expected.')
@@ -343,11 +373,15 @@ class Space:
             raise ValueError(
                 "This space had a `valid` predicate, which JSON cannot hold: pass it as valid=."
             )
-        if "genes" in data:
-            return cls(data["genes"], valid=valid)
-        if not isinstance(data["sizes"], list):
-            raise ValueError('This is not a space: "sizes" must be a list of integers.')
-        return cls.unnamed(data["sizes"], valid=valid)
+        _checked_predicate(valid)
+        try:
+            if "genes" in data:
+                return cls(data["genes"], valid=valid)
+            if not isinstance(data["sizes"], list):
+                raise ValueError('This is not a space: "sizes" must be a list of integers.')
+            return cls.unnamed(data["sizes"], valid=valid)
+        except TypeError as error:
+            raise ValueError(f"This is not a space: {error}") from None
 
     def __eq__(self, other: object) -> bool:
         """Compare the genes and their values; predicates cannot be compared and are left out."""
@@ -431,6 +465,11 @@ def checked_count(what: str, value: Any) -> int:
     if value < 1:
         raise ValueError(f"{what.capitalize()} must be at least 1, not {value}.")
     return int(value)
+
+
+def is_number(value: object) -> bool:
+    """Tell whether something is a real number, of Python's or of NumPy's; a truth value is not."""
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
 
 
 def _checked_predicate(valid: Predicate | None) -> Predicate | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
@@ -25,13 +25,14 @@ from hillbandit.ledger import Ledger
 from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
 from hillbandit.optimizers import Optimizer
 from hillbandit.progress import ProgressBar
-from hillbandit.space import Config, Predicate, Space
+from hillbandit.space import Config, Predicate, Space, is_number
 from hillbandit.store import Store, StudyError
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
 __all__ = ["Callback", "Progress", "Study", "StudyError", "maximize", "minimize"]
 
 log = logging.getLogger("hillbandit")
+log.addHandler(logging.NullHandler())  # a library prints nothing unless it is asked to
 
 Objective = Callable[..., Any]
 PathLike = str | os.PathLike[str]
@@ -112,7 +113,7 @@ class Study:
                 )
             if found is None and space is not None:
                 fresh = make_optimizer(
-                    optimizer or default_optimizer(options), space, bool(noisy), seed, options
+                    optimizer or default_optimizer(options), space, noisy, seed, options
                 )
                 upwards = maximizing is not False
                 identity = store.create(name, definition(fresh, upwards))
@@ -187,6 +188,8 @@ class Study:
             parallel = workers is not None or executor is not None or trial_timeout is not None
             on_failure = "record" if ledger.store is not None or wanted or parallel else "raise"
         limits = Limits(budget, timeout, target, retries, max_failures, on_failure, confirm)
+        callbacks = _checked_callbacks(callbacks)
+        known = _checked_known(known)
         evaluator = _evaluator(objective, workers, executor, trial_timeout)
         log.info(
             "%s on %r, seed %d", type(self.optimizer).__name__, self.space, self.optimizer.seed
@@ -201,7 +204,7 @@ class Study:
             evaluator.close()
             if getattr(objective, "external", False):
                 objective.close()  # type: ignore[attr-defined]
-        if not self.optimizer.evaluations:
+        if not self.optimizer.evaluations and reason != "interrupted":
             raise StudyError(f"No evaluation has succeeded ({reason}).")
         result = self.result(reason)
         log.info("stopped: %s; recommended %s", result.stopped_because, result.recommended)
@@ -325,7 +328,7 @@ def maximize(
     budget: int | None = None,
     *,
     optimizer: str | type[Optimizer] | Optimizer | None = None,
-    noisy: bool = False,
+    noisy: bool | None = None,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
@@ -365,6 +368,7 @@ def maximize(
             where an option that only that one has is given.
         noisy: Whether two evaluations of a configuration may differ. The paper's climbers then
             compare means of two evaluations of either side, unless `resamples=` says otherwise.
+            When None, they may not, unless an option such as `resamples=` implies it.
         seed: Fixes the run; None draws one, and the result tells it.
         timeout: Begin no evaluation after this many seconds; the first is always made.
         target: Stop once this value is reached: noise-free by an evaluation, under noise by the
@@ -417,7 +421,7 @@ def minimize(
     budget: int | None = None,
     *,
     optimizer: str | type[Optimizer] | Optimizer | None = None,
-    noisy: bool = False,
+    noisy: bool | None = None,
     seed: int | None = None,
     timeout: float | None = None,
     target: float | None = None,
@@ -461,7 +465,7 @@ def _optimize(
     objective: Objective,
     space: Space,
     optimizer: str | type[Optimizer] | Optimizer | None,
-    noisy: bool,
+    noisy: bool | None,
     seed: int | None,
     study: PathLike | None,
     study_name: str,
@@ -481,12 +485,40 @@ def _optimize(
         name=study_name,
         maximizing=maximizing,
         optimizer=optimizer,
-        noisy=noisy or None,
+        noisy=noisy,
         seed=seed,
         **options,
     )
     with opened:
         return opened.run(objective, **how)
+
+
+def _checked_callbacks(callbacks: Any) -> Sequence[Callback]:
+    if callable(callbacks):
+        raise TypeError("callbacks= is a list of functions: put the one you have into a list.")
+    try:
+        found = list(callbacks)
+    except TypeError:
+        raise TypeError(f"callbacks= is a list of functions, not {callbacks!r}.") from None
+    for callback in found:
+        if not callable(callback):
+            raise TypeError(f"A callback must be a function, not {callback!r}.")
+    return found
+
+
+def _checked_known(known: Any) -> list[tuple[Config, float]]:
+    """Check the form of evaluations made earlier; the optimiser checks what they say."""
+    wrong = "known= is a list of pairs of a configuration and its value, not {!r}."
+    if isinstance(known, Mapping | str):
+        raise TypeError(wrong.format(known))
+    try:
+        pairs = list(known)
+    except TypeError:
+        raise TypeError(wrong.format(known)) from None
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise TypeError(wrong.format(pair))
+    return pairs
 
 
 def _evaluator(
@@ -497,6 +529,8 @@ def _evaluator(
             raise TypeError(f"workers must be an integer, not {workers!r}.")
         if workers < 1:
             raise ValueError(f"workers must be at least 1, not {workers}.")
+    if trial_timeout is not None and not is_number(trial_timeout):
+        raise TypeError(f"trial_timeout must be a number of seconds, not {trial_timeout!r}.")
     if trial_timeout is not None and not trial_timeout > 0:
         raise ValueError(f"trial_timeout must be positive, not {trial_timeout}.")
     if executor is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,12 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class GeneReport:
-    """Why a gene is, or is not, the next to be mutated."""
+    """Why a gene is, or is not, the next to be mutated.
+
+    The terms of the urgency are comparable among the genes of one optimiser. `BanditRMHC` gives
+    them in multiples of its scale, which are units of fitness as published (`scale=1`);
+    `KalmanClimber` gives them in units of fitness; to the others all genes are equally urgent.
+    """
 
     gene: str | int
     """The gene's name, or its position where it has none."""
@@ -176,7 +181,9 @@ class History:
     def columns(self) -> dict[str, NDArray[Any]]:
         """Give the history as one array a column: ready for a data frame.
 
-        The columns are "number", "value" and one for each gene with its values.
+        The columns are "number", "value" and one for each gene with its values: by the gene's name,
+        or "gene_0" and so on where it has none. A gene that is itself called "number" or "value" is
+        the column "gene_number" or "gene_value".
         """
         genomes = self.genomes
         columns: dict[str, NDArray[Any]] = {"number": self.numbers, "value": self.values}
@@ -184,14 +191,23 @@ class History:
             indices = genomes[:, gene]
             if self.space.values is None:
                 columns[f"gene_{gene}"] = indices
-            else:
-                columns[str(self.space.label(gene))] = _array_of(self.space.values[gene])[indices]
+                continue
+            label = str(self.space.label(gene))
+            while label in columns:  # a gene may be called "value"
+                label = f"gene_{label}"
+            columns[label] = _array_of(self.space.values[gene])[indices]
         return columns
 
     def __len__(self) -> int:
         return len(self._values)
 
-    def __getitem__(self, index: int) -> Observation:
+    @overload
+    def __getitem__(self, index: int) -> Observation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Observation]: ...
+    def __getitem__(self, index: int | slice) -> Observation | list[Observation]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
         genome = self._genomes[index]
         return Observation(
             self._values[index], self.space._decode(genome), genome, self._numbers[index]
@@ -228,6 +244,7 @@ class Result:
 
     def __repr__(self) -> str:
         best = self.best_observed
+        when = f"in trial {best.number}" if best.number >= 0 else "told in advance"
         extras = [f"stopped: {self.stopped_because}", f"seed {self.seed}"]
         if self.failures:
             extras.append(f"{self.failures} failed")
@@ -238,7 +255,7 @@ class Result:
         return (
             f"Result after {self.evaluations} evaluations ({'; '.join(extras)})\n"
             f"  recommended    {self.recommended}\n"
-            f"  best observed  {_shown(best.config)}: {best.value:.4g} in trial {best.number}"
+            f"  best observed  {_shown(best.config)}: {best.value:.4g} {when}"
         )
 
 

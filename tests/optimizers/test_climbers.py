@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -132,6 +133,18 @@ def test_what_was_told_in_advance_is_where_the_climb_begins_and_costs_nothing() 
     assert optimizer.evaluations == 2
 
 
+@pytest.mark.parametrize("kind", [hb.BanditRMHC, hb.KalmanClimber])
+def test_a_requested_trial_does_not_undo_the_warm_start(kind: Any) -> None:
+    optimizers = [kind(hb.Space.binary(10), seed=1) for _ in range(2)]
+    for requested, optimizer in enumerate(optimizers):
+        optimizer.observe([1] * 8 + [0] * 2, 8.0)
+        for gene in range(8):
+            optimizer.observe([int(i != gene) for i in range(8)] + [0] * 2, 7.0)
+        if requested:
+            optimizer.tell(optimizer.request([0] * 10), 20.0)
+    assert run(optimizers[0], OneMax(10), 20) == run(optimizers[1], OneMax(10), 20)
+
+
 def test_a_given_start_is_the_first_genome() -> None:
     space = hb.Space({"a": [1, 2, 3], "b": ["x", "y", "z"]})
     for kind in (hb.BanditRMHC, hb.RMHC, hb.OnePlusOneEA):
@@ -149,6 +162,39 @@ def test_a_gene_without_a_valid_move_passes_its_turn_to_the_next_most_urgent() -
     assert all(genome[0] == 1 for genome in genomes)
     assert optimizer.recommend().mean == 3.0
     assert optimizer.explain()[0].mutations == 0
+
+
+def first_mutations(kind: Any, space: hb.Space, runs: int) -> list[int]:
+    """Count how often each gene is the first to be mutated, over runs from all zeros."""
+    counts = [0] * len(space)
+    for seed in range(runs):
+        optimizer = kind(space, start=[0] * len(space), seed=seed)
+        optimizer.tell(optimizer.ask(), 0.0)
+        counts[int(optimizer.ask().genome.argmax())] += 1
+    return counts
+
+
+@pytest.mark.parametrize("kind", [hb.RMHC, hb.BanditRMHC])
+def test_a_gene_with_a_valid_move_keeps_its_turn_when_another_value_is_refused(kind: Any) -> None:
+    space = hb.Space.unnamed([3, 2, 2], valid=lambda genome: genome[0] != 2)
+    runs = 1500
+    counts = first_mutations(kind, space, runs)
+    # all genes are as urgent, so each has its turn in a third of the runs: four standard errors
+    assert max(abs(count - runs / 3) for count in counts) < 4 * (runs * 2 / 9) ** 0.5
+
+
+def test_the_values_of_a_gene_that_are_valid_are_equally_likely() -> None:
+    space = hb.Space.unnamed([6, 2], valid=lambda genome: genome[0] not in (2, 4))
+    runs = 1500
+    counts = dict.fromkeys((1, 3, 5), 0)
+    for seed in range(runs):
+        optimizer = hb.RMHC(space, start=[0, 0], seed=seed)
+        optimizer.tell(optimizer.ask(), 0.0)
+        value = int(optimizer.ask().genome[0])
+        if value:
+            counts[value] += 1
+    # each has probability 1/2 · 1/3: four standard errors
+    assert max(abs(c - runs / 6) for c in counts.values()) < 4 * (runs * 5 / 36) ** 0.5
 
 
 def test_no_valid_neighbour_is_a_stated_reason_to_stop() -> None:
@@ -295,6 +341,8 @@ def test_a_start_that_cannot_be_evaluated_is_replaced() -> None:
         ({"k": "much"}, "must be a number"),
         ({"scale": 0}, "must be positive"),
         ({"scale": "big"}, "must be a number"),
+        ({"scale": np.array([1, 2])}, "must be a number"),
+        ({"k": np.array([1, 2])}, "must be a number"),
         ({"duplicates": "keep"}, '"reuse" or "avoid"'),
         ({"duplicates": "reuse", "noisy": True}, "noise-free"),
         ({"duplicates": "reuse", "resamples": 2}, "noise-free"),
@@ -312,6 +360,40 @@ def test_resamples_alone_imply_noise_and_noise_alone_two_resamples() -> None:
     assert hb.RMHC(space, resamples=3).noisy
     assert hb.RMHC(space, noisy=True).resamples == 2
     assert not hb.RMHC(space).noisy
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (None, "not an optimiser's state"),
+        ({"optimizer": "rmhc"}, "not an optimiser's state"),
+        ({"optimizer": "rmhc", "format": 1}, "the format 1"),
+        ({"optimizer": "rmhc", "format": 2, "sizes": [2]}, "incomplete: it lacks abandoned, again"),
+    ],
+)
+def test_what_is_no_state_gets_a_sentence(state: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        hb.Optimizer.from_state_dict(hb.Space.binary(1), state)
+
+
+@pytest.mark.parametrize("options", [{"resamples": np.int64(2)}, {"restart_after": np.int64(2)}])
+def test_options_that_are_numpy_integers_are_plain_in_the_state(options: dict[str, Any]) -> None:
+    space = hb.Space.binary(3)
+    for kind in (hb.RMHC, hb.BanditRMHC, hb.OnePlusOneEA):
+        optimizer = kind(space, seed=1, **options)
+        twin = hb.Optimizer.from_state_dict(space, json.loads(json.dumps(optimizer.state_dict())))
+        assert run(twin, OneMax(3), 20) == run(optimizer, OneMax(3), 20)
+
+
+def test_a_trial_of_another_optimiser_is_refused_even_if_its_genome_is_the_same() -> None:
+    one, other = (hb.RMHC(hb.Space.binary(2), start=[0, 0], seed=seed) for seed in (1, 2))
+    foreign, own = one.ask(), other.ask()
+    with pytest.raises(ValueError, match="not asked of this optimiser: its seed is another"):
+        other.tell(foreign, 1.0)
+    with pytest.raises(ValueError, match="not asked of this optimiser: its seed is another"):
+        other.abandon(foreign)
+    other.tell(pickle.loads(pickle.dumps(own)), 1.0)  # one that comes back from a worker is its own
+    assert other.evaluations == 1
 
 
 def test_the_state_does_not_grow_with_evaluations_but_for_the_archive() -> None:

@@ -243,7 +243,8 @@ def test_trials_asked_for_before_anything_is_told_are_different_changes(noisy: b
     trials = [optimizer.ask() for _ in range(8)]
     changes = {tuple(np.flatnonzero(t.genome != trials[0].genome)) for t in trials[1:]}
     assert len(changes) >= 6
-    assert all(len(change) == 1 for change in changes)
+    # one gene, or a quarter of them under noise
+    assert {len(change) for change in changes} == {10 if noisy else 1}
 
 
 @pytest.mark.parametrize("noisy", [False, True])

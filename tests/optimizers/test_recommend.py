@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +138,35 @@ def test_the_archive_gives_genomes_back_as_they_were(space: hb.Space) -> None:
             assert any(np.array_equal(genome, g) for g in genomes)
             assert kept.row(kept.key(genome)) == row
             assert np.array_equal(kept.genome_at(row), genome)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("kind", [hb.BanditRMHC, hb.RMHC, hb.OnePlusOneEA, hb.KalmanClimber])
+def test_an_invalid_configuration_told_in_advance_is_never_recommended(
+    kind: Any, noisy: bool
+) -> None:
+    space = hb.Space.binary(3, valid=lambda genome: not genome[0])
+    optimizer = kind(space, noisy=noisy, seed=1)
+    for _ in range(12):
+        optimizer.observe([1, 1, 1], 99.0)
+    assert optimizer.leaders(3) == []
+    with pytest.raises(ValueError, match="value of a valid configuration first"):
+        optimizer.recommend()
+    for _ in range(30):
+        trial = optimizer.ask()
+        optimizer.tell(trial, float(trial.genome.sum()))
+        text = json.dumps(optimizer.state_dict())
+        for each in (optimizer, hb.Optimizer.from_state_dict(space, json.loads(text))):
+            assert not each.recommend().genome[0]
+            assert not any(leader.genome[0] for leader in each.leaders(8))
+    assert optimizer.best_observed.value == 99.0
+
+
+def test_the_climb_begins_from_the_best_valid_configuration_told_in_advance() -> None:
+    space = hb.Space.binary(3, valid=lambda genome: not genome[0])
+    for kind in (hb.BanditRMHC, hb.KalmanClimber):
+        optimizer = kind(space, seed=1)
+        for config, value in (([1, 1, 1], 9.0), ([0, 1, 0], 3.0), ([0, 0, 1], 4.0)):
+            optimizer.observe(config, value)
+        optimizer.ask()
+        assert optimizer.current.tolist() == [0, 0, 1]

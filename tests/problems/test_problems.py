@@ -62,6 +62,7 @@ def test_a_batch_gives_what_its_rows_give_and_the_optimum_is_known(problem: Prob
     assert values.max() == problem.optimum
     assert [problem.is_solved(row) for row in batch] == (values == problem.optimum).tolist()
     assert problem(batch).shape == (64,)
+    assert problem(batch[:0]).shape == (0,)
 
 
 def test_noise_is_that_of_the_seed_or_of_its_own_stream() -> None:
@@ -82,6 +83,15 @@ def test_noise_has_the_stated_mean_and_spread() -> None:
     assert abs(noise.std() - sd) < 4 * sd / (2 * count) ** 0.5
 
 
+def test_noise_on_top_of_noise_is_both() -> None:
+    count, genomes = 20_000, np.zeros((20_000, 4), dtype=int)
+    for inner, outer, sd in ((3.0, 0.0, 3.0), (3.0, 4.0, 5.0), (0.0, 2.0, 2.0)):
+        problem = Noisy(Noisy(OneMax(4), sd=inner), sd=outer)
+        for seed in (None, 7):
+            assert abs(problem(genomes, seed=seed).std() - sd) < 4 * sd / (2 * count) ** 0.5
+        assert problem.true_value([1, 0, 1, 0]) == 2.0
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -90,6 +100,9 @@ def test_noise_has_the_stated_mean_and_spread() -> None:
         (lambda: OneMax(0), "at least 1"),
         (lambda: Noisy(OneMax(3), sd=-1), "0 or more"),
         (lambda: Noisy(OneMax(3), sd=float("nan")), "0 or more"),
+        (lambda: Noisy(OneMax(3), sd="a"), "must be a number, not 'a'"),  # type: ignore[arg-type]
+        (lambda: OneMax(3)([0.5, 1.9, 1]), "holds integers"),
+        (lambda: OneMax(3)([[0.5, 1.9, 1]]), "holds integers"),
         (lambda: Noisy("OneMax"), "needs a problem"),  # type: ignore[arg-type]
         (lambda: OneMax(3)([1, 2, 0]), "values 0 to 1"),
         (lambda: OneMax(3)([1, 0]), "3 value indices"),

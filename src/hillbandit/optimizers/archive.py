@@ -30,7 +30,17 @@ class Archive:
         space: The space that the genomes belong to.
     """
 
-    __slots__ = ("_binary", "_dtype", "_length", "_packed", "_rows", "counts", "means", "squares")
+    __slots__ = (
+        "_binary",
+        "_dtype",
+        "_length",
+        "_packed",
+        "_rows",
+        "barred",
+        "counts",
+        "means",
+        "squares",
+    )
 
     def __init__(self, space: Space) -> None:
         largest = int(space.sizes.max())
@@ -43,6 +53,8 @@ class Archive:
         self.means: list[float] = []
         self.squares: list[float] = []
         """Sums of squared deviations from the mean."""
+        self.barred: set[int] = set()
+        """Rows that are never to be recommended: told in advance, and not valid here."""
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -104,16 +116,22 @@ class Archive:
 
     def ranking(self, noisy: bool, count: int) -> list[int]:
         """Give the rows that the same rule prefers, the best first."""
+        count = min(count, len(self) - len(self.barred))
         best: list[int] = np.argsort(-self.scores(noisy), kind="stable")[:count].tolist()
         return best
 
     def scores(self, noisy: bool) -> NDArray[np.float64]:
-        """Give the figure by which rows are compared: see `Optimizer.recommend`."""
-        means = np.asarray(self.means)
-        if not noisy:
-            return means
-        variance, _ = self.noise()
-        return means - np.sqrt(variance / np.asarray(self.counts))
+        """Give the figure by which rows are compared: see `Optimizer.recommend`.
+
+        It is minus infinity for those that are never to be recommended.
+        """
+        scores = np.array(self.means)
+        if noisy:
+            variance, _ = self.noise()
+            scores -= np.sqrt(variance / np.asarray(self.counts))
+        if self.barred:
+            scores[list(self.barred)] = -math.inf
+        return scores
 
     def interval(self, row: int, noisy: bool) -> tuple[float, float]:
         """Give the 95 % interval of a row's mean: see `Optimizer.recommend`."""
@@ -133,6 +151,7 @@ class Archive:
             "counts": packed(self.counts, "<i8"),
             "means": packed(self.means, "<f8"),
             "squares": packed(self.squares, "<f8"),
+            "barred": sorted(self.barred),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -140,6 +159,7 @@ class Archive:
         self.counts = unpacked(state["counts"], "<i8").tolist()
         self.means = unpacked(state["means"], "<f8").tolist()
         self.squares = unpacked(state["squares"], "<f8").tolist()
+        self.barred = set(state.get("barred", ()))
         genomes = unpacked(state["genomes"], "u1")
         if self._binary and not self._packed:
             rows = genomes.reshape(-1, -(-self._length // 8))

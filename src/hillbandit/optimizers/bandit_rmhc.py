@@ -11,7 +11,7 @@ import numpy as np
 from hillbandit.optimizers.attempts import Moves
 from hillbandit.optimizers.climber import Climber, Duplicates
 from hillbandit.optimizers.urgency import GeneBandits, K, PrintedBandits
-from hillbandit.space import Config, Genome, Space
+from hillbandit.space import Config, Genome, Space, is_number
 
 
 class BanditRMHC(Climber):
@@ -88,7 +88,8 @@ class BanditRMHC(Climber):
         if self.k < 0:
             raise ValueError(f"k must not be negative; it is {k}.")
         self.urgency = urgency
-        self.scale = scale if scale == "auto" else _finite("scale", scale)
+        automatic = isinstance(scale, str) and scale == "auto"
+        self.scale: float | Literal["auto"] = "auto" if automatic else _finite("scale", scale)
         if self.scale != "auto" and self.scale <= 0:
             raise ValueError(f"scale must be positive; it is {scale}.")
         self._size_total = 0.0
@@ -136,6 +137,7 @@ class BanditRMHC(Climber):
         self._bandits.credit(gene, old, new, difference)
 
     def _urgency_terms(self) -> tuple[list[float], list[float]]:
+        """Give rescue and explore for each gene, in multiples of the scale."""
         evaluations, scale, genome = self._climb_state()
         urgency = self._bandits.urgencies(evaluations, scale, genome)
         rescue = self._bandits.rescue
@@ -167,7 +169,7 @@ class BanditRMHC(Climber):
 
 
 def _finite(what: str, value: Any) -> float:
-    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+    if not is_number(value):
         raise TypeError(f"{what} must be a number, not {value!r}.")
     if not math.isfinite(value):
         raise ValueError(f"{what} must be finite; it is {value}.")

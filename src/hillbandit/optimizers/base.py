@@ -32,6 +32,11 @@ class Exhausted(Exception):  # noqa: N818 - an end is not an error
 
 
 _Proposal = tuple[Genome, Ticket]
+_PARTS = frozenset(
+    {"format", "optimizer", "options", "seed", "sizes", "evaluations", "rng", "next_number"}
+    | {"open", "again", "abandoned", "best", "archive", "own"}
+)
+"""What every state has."""
 
 
 class Optimizer(ABC):
@@ -97,6 +102,12 @@ class Optimizer(ABC):
     def _restore(self, state: dict[str, Any]) -> None:
         """Read what `_state` wrote."""
 
+    def _begin(self) -> None:  # noqa: B027 - an optimiser need not learn from a warm start
+        """Use what was told in advance. `request` calls it if no trial has been asked for yet.
+
+        An optimiser that defines it calls it itself in `_propose` while `_next_number` is 0.
+        """
+
     @classmethod
     def _revived(cls, space: Space, seed: int, options: dict[str, Any]) -> Self:
         """Make an optimiser from what `_options` wrote."""
@@ -153,6 +164,8 @@ class Optimizer(ABC):
             raise ValueError(f"The configuration {config!r} is not valid: `valid` refuses it.")
         genome.setflags(write=False)
         number = self._next_number
+        if number == 0:
+            self._begin()
         self._next_number = number + 1
         self._open[number] = genome, REQUESTED
         return Trial(number, genome, self.space, self.seed)
@@ -234,7 +247,8 @@ class Optimizer(ABC):
         """Tell an evaluation that was made earlier, outside this run (a warm start).
 
         It counts for `recommend` and `best_observed`, not for `evaluations`: this run did not spend
-        it. What else an optimiser makes of it, its class says.
+        it. What else an optimiser makes of it, its class says. A configuration that `valid` refuses
+        may be told too: there is something to learn from it, but it is never recommended.
 
         Example:
             >>> import hillbandit as hb
@@ -257,7 +271,9 @@ class Optimizer(ABC):
                 "Earlier evaluations must be told before the first ask; this run has begun."
             )
         genome = self.space.encode(config)
-        self._record(genome, checked_value(value, None), IN_ADVANCE)
+        row = self._record(genome, checked_value(value, None), IN_ADVANCE)
+        if not self.space.is_valid(genome):
+            self._archive.barred.add(row)
 
     def recommend(self) -> Recommendation:
         """Recommend the configuration that all evaluations so far speak for.
@@ -272,9 +288,10 @@ class Optimizer(ABC):
         interval is Student's around the mean; its variance is that of these evaluations, steadied
         by the pooled one with the weight of 4 further degrees of freedom, so that two equal values
         do not look like certainty. Where nothing was evaluated twice it is infinite. It is
-        optimistic, because the same evaluations chose the configuration and measure it: see
-        `benchmarks/interval_coverage.md` for how much. Fresh evaluations (`confirm=` of `maximize`)
-        give an interval without that bias.
+        optimistic, because the same evaluations chose the configuration and measure it. How much,
+        `benchmarks/interval_coverage.md` measures: the mean of few evaluations is too high, that of
+        many hardly, and the coverage was not seen to suffer. Fresh evaluations (`confirm=` of
+        `maximize`) give an interval without that bias.
 
         Example:
             >>> import hillbandit as hb
@@ -284,14 +301,29 @@ class Optimizer(ABC):
             2.0
 
         Raises:
-            ValueError: If nothing has been told yet.
+            ValueError: If nothing valid has been told yet.
         """
-        if not len(self._archive):
+        if not self.can_recommend:
             self._nothing_yet("recommend")
         return self._recommendation(self._archive.leader(self.noisy))
 
+    @property
+    def can_recommend(self) -> bool:
+        """Whether a configuration that may be recommended has been told."""
+        return len(self._archive) > len(self._archive.barred)
+
+    def may_recommend(self, mean: float) -> bool:
+        """Tell without much work whether the recommendation's mean could be at least so high.
+
+        No mean of evaluations is above the highest of them. An optimiser whose `recommend` takes
+        means from elsewhere has to define this too.
+        """
+        return self._best is not None and self._best[0] >= mean
+
     def score(self, config: Config) -> float:
         """Give the figure by which `recommend` compares configurations that were evaluated.
+
+        It is minus infinity for one that was told in advance and that `valid` refuses.
 
         Args:
             config: A configuration with at least one evaluation.
@@ -405,12 +437,14 @@ class Optimizer(ABC):
             ValueError: If the state is not one, is of another format, space or class, or its class
                 is not registered.
         """
-        if not isinstance(state, dict) or "optimizer" not in state:
+        if not isinstance(state, dict) or not {"format", "optimizer"} <= state.keys():
             raise ValueError("This is not an optimiser's state: `state_dict` makes one.")
         if state["format"] != STATE_FORMAT:
             raise ValueError(
                 f"This state has the format {state['format']}; this version reads {STATE_FORMAT}."
             )
+        if missing := _PARTS - state.keys():
+            raise ValueError(f"This state is incomplete: it lacks {', '.join(sorted(missing))}.")
         if state["sizes"] != space.sizes.tolist():
             raise ValueError(
                 "This state belongs to another space: the numbers of values per gene differ."
@@ -434,11 +468,12 @@ class Optimizer(ABC):
 
     # --- the books ------------------------------------------------------------------------------
 
-    def _record(self, genome: Genome, value: float, number: int) -> None:
+    def _record(self, genome: Genome, value: float, number: int) -> int:
         key = self._archive.key(genome)
-        self._archive.add(key, value)
+        row = self._archive.add(key, value)
         if self._best is None or value > self._best[0]:
             self._best = value, key, number
+        return row
 
     def _in_flight(self, genome: Genome) -> bool:
         """Tell whether an evaluation of a genome has been asked for and not been told yet."""
@@ -460,14 +495,16 @@ class Optimizer(ABC):
             else:
                 why = "was not asked of this optimiser"
             raise ValueError(f"Trial {trial.number} {why}.")
-        if not np.array_equal(trial.genome, proposal[0]):
+        if trial.run_seed != self.seed or not np.array_equal(trial.genome, proposal[0]):
+            what = "seed" if trial.run_seed != self.seed else "genome"
             raise ValueError(
-                f"Trial {trial.number} was not asked of this optimiser: its genome is another."
+                f"Trial {trial.number} was not asked of this optimiser: its {what} is another."
             )
         return proposal
 
     def _nothing_yet(self, what: str) -> NoReturn:
-        raise ValueError(f"There is nothing to {what} yet: tell at least one value first.")
+        which = "" if self._best is None else " of a valid configuration"
+        raise ValueError(f"There is nothing to {what} yet: tell at least one value{which} first.")
 
 
 def checked_value(value: Any, trial: Trial | None) -> float:

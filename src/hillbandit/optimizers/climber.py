@@ -43,14 +43,12 @@ from hillbandit.optimizers.attempts import (
     restored,
 )
 from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
-from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
+from hillbandit.optimizers.starts import new_start
+from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport
 
 DEFAULT_RESAMPLES = 2
 """The paper's best number of resamples under noise."""
-
-RANDOM_STARTS = 1_000
-"""How many random starts are drawn, where duplicates are avoided, before all are looked at."""
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
@@ -115,8 +113,9 @@ class Climber(Optimizer):
                 'more. Use "reevaluate" or "avoid".'
             )
         super().__init__(space, noisy=bool(noisy), seed=seed)
-        self.resamples = resamples or DEFAULT_RESAMPLES if self.noisy else 1
-        self.restart_after = restart_after
+        # a NumPy integer would not go into JSON
+        self.resamples = int(resamples or DEFAULT_RESAMPLES) if self.noisy else 1
+        self.restart_after = None if restart_after is None else int(restart_after)
         self.duplicates = duplicates
         self.reused = 0
         """How often the value of a duplicate was reused in place of an evaluation."""
@@ -176,7 +175,7 @@ class Climber(Optimizer):
         if self._allowed(first) and not new:
             return first
         base = self._incumbent.genome
-        for gene in self._genes():
+        for gene in self._genes() if new else self._turns(first):
             for value in self._values(gene):
                 child = mutated(base, {gene: value})
                 if not self.space.is_valid(child):
@@ -186,6 +185,15 @@ class Climber(Optimizer):
         if len(self._tried) == self._neighbours and self.space.valid is not None:
             raise Exhausted("no valid neighbour: every change of one gene is refused by `valid`")
         raise Exhausted("every neighbour of the genome climbed from has been evaluated or failed")
+
+    def _turns(self, refused: Moves) -> Iterator[int]:
+        """Order the genes after a refused mutation: where values may be invalid, its own first."""
+        if self.space.valid is None or len(refused) > 1:
+            yield from self._genes()
+            return
+        (chosen,) = refused
+        yield chosen
+        yield from (gene for gene in self._genes() if gene != chosen)
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
@@ -237,6 +245,8 @@ class Climber(Optimizer):
 
     def explain(self) -> list[GeneReport]:
         """Report on every gene: its current value, the terms of its urgency, its mutations.
+
+        `GeneReport` says in what unit the terms are.
 
         Example:
             >>> import hillbandit as hb
@@ -461,16 +471,7 @@ class Climber(Optimizer):
 
     def _new_start(self) -> Genome:
         unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        for _ in range(RANDOM_STARTS):
-            genome = self.space.sample(self._rng)
-            if not unwanted(genome):
-                return genome
-        if self.space.size > ENUMERATE_AT_MOST:
-            return genome  # nearly everything is known, so knowing this too is no loss
-        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
-        if not wanted:
-            raise Exhausted("every configuration has been evaluated")
-        return wanted[int(self._rng.random() * len(wanted))]
+        return new_start(self.space, self._rng, unwanted)
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket

@@ -25,7 +25,8 @@ from hillbandit.optimizers.belief import (
     Layout,
 )
 from hillbandit.optimizers.kalman_filter import BURN, Filter
-from hillbandit.space import ENUMERATE_AT_MOST, Config, Genome, Space
+from hillbandit.optimizers.starts import new_start
+from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport, Recommendation
 
 Duplicates = Literal["reevaluate", "reuse", "avoid"]
@@ -58,8 +59,6 @@ TRIES = 50
 """How many sets are drawn, where some may not be evaluated, before single genes are looked at."""
 PAIRED = 64
 """Where no change of one gene is allowed, so many changes are tried two at a time."""
-RANDOM_STARTS = 1_000
-"""How many random genomes are drawn in search of one that is wanted, before all are looked at."""
 
 START, MOVE, KICKED, HOME = range(4)
 """What a ticket's evaluation is: (kind, identity, whether L limited the set, or the epoch)."""
@@ -226,6 +225,10 @@ class KalmanClimber(Optimizer):
             return home.genome, home.b, home.variance
         return self._current, b, self._belief.b_variance()
 
+    def may_recommend(self, mean: float) -> bool:
+        """Tell without much work whether the recommendation's mean could be at least so high."""
+        return super().may_recommend(mean) or (self._begun and self._favourite()[1] >= mean)
+
     def leaders(self, count: int) -> list[Recommendation]:
         """Give the configurations that the model speaks for, the best first.
 
@@ -237,7 +240,7 @@ class KalmanClimber(Optimizer):
         if not self.noisy or not self._begun:
             return super().leaders(count)
         found = [self.recommend()]
-        rows = list(self._archive.items())
+        rows = [item for item in self._archive.items() if item[1] not in self._archive.barred]
         x = self._layout.mutable(self._current)
         means = np.array(
             [self._belief.predicted(x, self._layout.mutable(genome)) for genome, _ in rows]
@@ -405,16 +408,7 @@ class KalmanClimber(Optimizer):
     def _elsewhere(self) -> Genome:
         """Find a valid genome that may still be evaluated, wherever it is."""
         unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        for _ in range(RANDOM_STARTS):
-            genome = self.space.sample(self._rng)
-            if not unwanted(genome):
-                return genome
-        if self.space.size > ENUMERATE_AT_MOST:
-            return genome  # nearly everything is known, so knowing this too is no loss
-        wanted = [g for g in self.space.genomes() if self.space.is_valid(g) and not unwanted(g)]
-        if not wanted:
-            raise Exhausted("every configuration has been evaluated")
-        return wanted[int(self._rng.random() * len(wanted))]
+        return new_start(self.space, self._rng, unwanted)
 
     # --- asking: kicks ----------------------------------------------------------------------------
 

@@ -73,6 +73,8 @@ class Problem(ABC):
             raise ValueError(
                 f"A batch for this problem has {len(self.space)} columns, not {array.shape[1]}."
             )
+        if not (np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_):
+            raise ValueError(f"A genome holds integers; those of this batch hold {array.dtype}.")
         genomes: NDArray[np.int64] = array.astype(np.int64)
         if ((genomes < 0) | (genomes >= self.space.sizes)).any():
             raise ValueError("A genome in the batch has a value index that its gene does not have.")

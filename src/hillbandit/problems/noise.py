@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hillbandit.problems.base import Problem
-from hillbandit.space import Config
+from hillbandit.space import Config, is_number
 
 
 class Noisy(Problem):
@@ -26,24 +26,30 @@ class Noisy(Problem):
         True
 
     Args:
-        problem: What the noise is added to.
+        problem: What the noise is added to; where it is noisy itself, both noises count.
         sd: The noise's standard deviation.
         seed: Fixes the noise of evaluations that are called without a seed of their own.
 
     Raises:
-        TypeError: If `problem` is not a Problem.
+        TypeError: If `problem` is not a Problem, or `sd` not a number.
         ValueError: If `sd` is negative or not finite.
     """
 
     def __init__(self, problem: Problem, sd: float = 1.0, seed: int | None = 0) -> None:
         if not isinstance(problem, Problem):
             raise TypeError(f"Noisy needs a problem, not {type(problem).__name__}.")
+        if not is_number(sd):
+            raise TypeError(f"The noise's standard deviation must be a number, not {sd!r}.")
         if not (math.isfinite(sd) and sd >= 0):
             raise ValueError(f"The noise's standard deviation must be 0 or more, not {sd}.")
         self.problem = problem
         self.sd = float(sd)
         self.space = problem.space
         self.optimum = problem.optimum
+        # independent Gaussian noise on top of Gaussian noise: the variances add up
+        self._total_sd: float = math.hypot(
+            self.sd, problem._total_sd if isinstance(problem, Noisy) else 0
+        )
         self._rng = np.random.default_rng(seed)
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -62,8 +68,8 @@ class Noisy(Problem):
         rng = self._rng if seed is None else np.random.default_rng(seed)
         value = self.true_value(config)
         if isinstance(value, float):
-            return value + self.sd * rng.standard_normal()
-        return value + self.sd * rng.standard_normal(len(value))
+            return value + self._total_sd * rng.standard_normal()
+        return value + self._total_sd * rng.standard_normal(len(value))
 
     def __repr__(self) -> str:
         return f"Noisy({self.problem!r}, sd={self.sd:g})"

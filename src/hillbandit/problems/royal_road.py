@@ -36,7 +36,7 @@ class RoyalRoad(Problem):
         self.optimum = float(n)
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
-        blocks = genomes.reshape(len(genomes), -1, self.block_size)
+        blocks = genomes.reshape(len(genomes), len(self.space) // self.block_size, self.block_size)
         complete: NDArray[np.float64] = blocks.all(axis=2).sum(axis=1, dtype=np.float64)
         return complete * self.block_size
 

@@ -37,7 +37,7 @@ class DeceptiveTrap(Problem):
 
     def _values(self, genomes: NDArray[np.int64]) -> NDArray[np.float64]:
         size = self.block_size
-        ones = genomes.reshape(len(genomes), -1, size).sum(axis=2)
+        ones = genomes.reshape(len(genomes), len(self.space) // size, size).sum(axis=2)
         values: NDArray[np.float64] = np.where(ones == size, size, size - 1 - ones).sum(
             axis=1, dtype=np.float64
         )
