@@ -57,6 +57,18 @@ def ending_values(results: Results, cell: Cell, at: int) -> tuple[float, ...]:
     )
 
 
+def best_resamples(results: Results, algorithm: str) -> dict[int, tuple[int, float]]:
+    """Give for each n of noisy OneMax that was solved the r of the lowest ERT, and that ERT."""
+    best: dict[int, tuple[int, float]] = {}
+    for cell in sorted(results.plan.cells.get("noisy-onemax", ())):
+        ert = results.summaries[cell].ert
+        if cell.algorithm != algorithm or ert is None:
+            continue
+        if cell.n not in best or ert < best[cell.n][1]:
+            best[cell.n] = cell.resamples, ert
+    return dict(sorted(best.items()))
+
+
 def exploration_cells(results: Results) -> list[Cell]:
     """List the cells of noisy Royal Road in which the bandit has several weights k, by r and k."""
     cells = [c for c in results.plan.cells.get("noisy-royal-road", ()) if c.k != 0.5]
