@@ -1,13 +1,12 @@
 """The results on disk: one line of JSON for each finished task, appended and flushed to the disk.
 
-The first line says what the others belong to: the format, the version and the seed. A line that a
-kill or a full disk left unfinished is cut off when the journal is opened again.
+The first line says what the others belong to: the format, the version, the code and the seed. A
+line that a kill or a full disk left unfinished is cut off when the journal is opened again.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -16,21 +15,12 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from hillbandit._version import __version__
+from hillbandit.experiments.digest import code_digest
 from hillbandit.experiments.plan import Cell, Refused, Task
 from hillbandit.experiments.simulation import Record
 
 FILE = "journal.jsonl"
 FORMAT = 1
-CODE = ("kernels.py", "readings.py", "simulation.py")
-"""The files that decide what a run gives."""
-
-
-def code_digest() -> str:
-    """Identify the code that makes the runs, so that those of changed code are not mixed."""
-    digest = hashlib.sha256()
-    for name in CODE:
-        digest.update(Path(__file__).with_name(name).read_bytes())
-    return digest.hexdigest()[:16]
 
 
 class Journal:

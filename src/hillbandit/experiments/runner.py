@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hillbandit._version import __version__
+from hillbandit.experiments.digest import code_digest
 from hillbandit.experiments.engines import Engine
-from hillbandit.experiments.journal import Journal, code_digest
+from hillbandit.experiments.journal import Journal
 from hillbandit.experiments.plan import NAMES, Cell, Plan, Refused, Task
 from hillbandit.experiments.results import Results
 from hillbandit.experiments.simulation import Record, compile_kernels
