@@ -75,6 +75,7 @@ def reproduce(
             'pip install "hillbandit[experiments]"'
         )
     from rich.console import Console
+    from rich.text import Text
 
     from hillbandit.experiments.display import progress_for
     from hillbandit.experiments.engines import connect
@@ -101,10 +102,12 @@ def reproduce(
     except KeyboardInterrupt:
         console.print("Interrupted. Give the same command again to go on where it was.")
         raise typer.Exit(130) from None
+    # as Text: a path may look like markup
     console.print(
-        f"Figures: {report.parent / 'figures'}\nTables:  {report.parent / 'summary.csv'}\n"
-        f"Open:    {report}",
-        highlight=False,
+        Text(
+            f"Figures: {report.parent / 'figures'}\nTables:  {report.parent / 'summary.csv'}\n"
+            f"Open:    {report}"
+        ),
         soft_wrap=True,
     )
 
