@@ -184,7 +184,7 @@ def test_points_far_from_the_published_ones_are_to_be_run_again() -> None:
     assert far_cells(results_like(one_odd)) == [odd]
 
 
-FACTS = {"runs": 1066, "hillbandit": "1", "python": "3", "packages": {"numpy": "2"}}
+FACTS = {"hillbandit": "1", "python": "3", "packages": {"numpy": "2"}}
 FIGURES = (
     *("onemax", "noisy_onemax", "royal_road", "noisy_royal_road"),
     *("ending_quality", "ending_share", "theory"),

@@ -11,7 +11,15 @@ import pytest
 
 from hillbandit.experiments.engines import Engine, Processes
 from hillbandit.experiments.journal import Journal
-from hillbandit.experiments.plan import Cell, Options, Plan, Refused, Task, make_plan
+from hillbandit.experiments.plan import (
+    READINGS,
+    Cell,
+    Options,
+    Plan,
+    Refused,
+    Task,
+    make_plan,
+)
 from hillbandit.experiments.runner import (
     collect,
     expected_seconds,
@@ -19,7 +27,7 @@ from hillbandit.experiments.runner import (
     reproduce,
     run_missing,
 )
-from hillbandit.experiments.simulation import Record, first_hit, run_task
+from hillbandit.experiments.simulation import Record, ending, first_hit, run_task
 from hillbandit.experiments.statistics import summarise
 from hillbandit.experiments.tables import write_tables
 
@@ -121,7 +129,10 @@ def test_the_tables_hold_every_run_and_the_summary_of_each_cell(tmp_path: Path) 
     with (tmp_path / "summary.csv").open() as file:
         summaries = list(csv.DictReader(file))
     cell_columns = ["problem", "algorithm", "noise_sd", "resamples", "block_size", "n"]
-    assert list(runs[0]) == [*cell_columns, "run", "seed", "evaluations", "solved"]
+    assert list(runs[0]) == [
+        *(*cell_columns, "run", "seed", "evaluations", "solved"),
+        *("reading", "k", "further", "checkpoints", "current", "recommended"),
+    ]
     assert list(summaries[0]) == [
         *cell_columns,
         *("mean_evaluations", "standard_error", "runs", "solved"),
@@ -142,8 +153,50 @@ def test_the_tables_hold_every_run_and_the_summary_of_each_cell(tmp_path: Path) 
     (session,) = facts["sessions"]
     assert session["command"] == "hillbandit reproduce 'a b'"
     assert (session["engine"], session["runs_made"]) == ("here", 7 * len(PLAN.distinct))
-    assert (facts["seed"], facts["repeats"]) == (1, 7)
+    assert (facts["seed"], facts["repeats"], facts["runs"]) == (1, 7, len(runs))
     assert facts["duration_seconds"] == session["duration_seconds"]
+
+
+def test_every_run_of_every_experiment_has_its_row_and_can_be_made_again(tmp_path: Path) -> None:
+    plan = make_plan(Options(only=["readings", "endings"], quick=True, repeats=2))
+    make_tables(plan, tmp_path, Here())
+    with (tmp_path / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(plan.distinct)
+    assert len({tuple(row.values()) for row in rows}) == len(rows)
+    assert {row["reading"] for row in rows} == set(READINGS)
+    for row in rows[::3]:
+        cell = Cell(
+            *(row["problem"], row["algorithm"], float(row["noise_sd"]), int(row["resamples"])),
+            *(int(row["block_size"]), int(row["n"]), row["reading"], float(row["k"])),
+            tuple(map(int, row["checkpoints"].split())),
+        )
+        seed, evaluations, solved = (int(row[c]) for c in ("seed", "evaluations", "solved"))
+        assert seed == cell.seed(1, int(row["run"]))
+        if cell.checkpoints:
+            looks = [*row["current"].split(), *row["recommended"].split()]
+            assert ending(cell, seed) == [evaluations * solved, *map(int, looks)]
+            assert solved or evaluations == cell.budget
+        else:
+            assert first_hit(cell, seed)[:2] == [evaluations, solved]
+            assert row["current"] == row["recommended"] == ""
+
+
+def test_runs_made_to_look_again_at_a_cell_are_in_the_tables_and_in_the_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = PLAN.distinct[0]
+    monkeypatch.setattr("hillbandit.experiments.runner.far_cells", lambda _: [odd])
+    reproduce(PLAN, tmp_path, Here(), Silent())
+    with (tmp_path / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 7 * len(PLAN.distinct) + 70
+    assert sum(row["further"] == "1" for row in rows) == 70
+    facts = json.loads((tmp_path / "manifest.json").read_text())
+    assert facts["runs"] == facts["sessions"][0]["runs_made"] == len(rows)
+    assert f"{len(rows):,} runs" in (tmp_path / "report.md").read_text()
+    with (tmp_path / "summary.csv").open() as file:
+        assert {row["runs"] for row in csv.DictReader(file)} == {"7"}
 
 
 def test_long_cells_are_cut_into_tasks_and_nothing_is_forgotten(tmp_path: Path) -> None:

@@ -86,11 +86,13 @@ def compose(results: Results, pictures: dict[str, Path], facts: dict[str, Any]) 
     yield Heading(1, TITLE)
     yield Paragraph(CITATION)
     thinned = " from a thinned grid (`--quick`)" if plan.quick else ""
+    further = sum(map(len, results.further.values()))
+    again = f", {further:,} of them to look again at points far from the published ones"
     yield Paragraph(
         f"Every cell was run {plan.repeats} times with the seed {plan.seed}{thinned}, with at most "
-        f"1000·n evaluations a run: {facts['runs']:,} runs. hillbandit {facts['hillbandit']}, "
-        f"Python {facts['python']}. A run counts as solved when the genome climbed from is the "
-        "optimum for the first time."
+        f"1000·n evaluations a run: {results.runs:,} runs{again if further else ''}. "
+        f"hillbandit {facts['hillbandit']}, Python {facts['python']}. A run counts as solved when "
+        "the genome climbed from is the optimum for the first time."
     )
     yield from _verdicts(results)
     comparisons = compare(results.summaries)

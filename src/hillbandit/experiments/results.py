@@ -26,12 +26,19 @@ class Results:
     records: dict[Cell, list[Record]]
     summaries: dict[Cell, Summary] = field(default_factory=dict)
     """Of all cells whose runs end with the first hit."""
+    further: dict[Cell, list[Record]] = field(default_factory=dict)
+    """More runs, with seeds of their own, of cells far from the published mean."""
     again: dict[Cell, Summary] = field(default_factory=dict)
-    """Further runs, with seeds of their own, of cells far from the published mean."""
+    """What these come to."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are in all."""
+        return sum(map(len, (*self.records.values(), *self.further.values())))
 
 
 def paper_cells(plan: Plan) -> list[Cell]:
-    """List the cells of experiments 1 to 4 with the published urgency: those of the tables."""
+    """List the cells of first hits with the published urgency: those that have a summary row."""
     return [
         cell
         for cell in plan.distinct

@@ -76,10 +76,9 @@ def reproduce(
             results = collect(plan, journal)
             doubtful = dict.fromkeys(far_cells(results), AGAIN * plan.repeats)
             made += run_missing(doubtful, plan.seed, journal, engine, progress)
-            results.again.update(
-                (cell, summary(journal.records(cell, count)[plan.repeats :]))
-                for cell, count in doubtful.items()
-            )
+            for cell, count in doubtful.items():
+                results.further[cell] = journal.records(cell, count)[plan.repeats :]
+                results.again[cell] = summary(results.further[cell])
         progress.say("Writing tables, figures and the report")
         write_tables(results, out)
         session = {
@@ -94,7 +93,7 @@ def reproduce(
         sessions = earlier_sessions(path)
         if made or not sessions:
             sessions.append(session)
-        facts = manifest(plan, sessions)
+        facts = manifest(results, sessions)
         write_text(path, json.dumps(facts, indent=2) + "\n")
         return write_report(results, out, facts)
     except OSError as error:
@@ -186,8 +185,9 @@ def far_cells(results: Results) -> list[Cell]:
     ]
 
 
-def manifest(plan: Plan, sessions: list[dict[str, Any]]) -> dict[str, Any]:
+def manifest(results: Results, sessions: list[dict[str, Any]]) -> dict[str, Any]:
     """Say how the results came about; nothing in it names the machine or its user."""
+    plan = results.plan
     packages = {}
     for name in ("numpy", "numba", "matplotlib", "distributed"):
         try:
@@ -205,7 +205,7 @@ def manifest(plan: Plan, sessions: list[dict[str, Any]]) -> dict[str, Any]:
         "repeats": plan.repeats,
         "experiments": [NAMES[name] for name in plan.cells],
         "cells": len(plan.distinct),
-        "runs": plan.repeats * len(plan.distinct),
+        "runs": results.runs,
         "duration_seconds": round(sum(session["duration_seconds"] for session in sessions), 1),
         "sessions": sessions,
     }
