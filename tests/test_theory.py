@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -40,6 +41,23 @@ def test_without_noise_rmhc_collects_coupons() -> None:
     n = 1000
     harmonic = sum(1 / i for i in range(1, n + 1))
     assert theory.rmhc_onemax(n) == pytest.approx(n * (harmonic - math.log(2)), rel=1e-3)
+
+
+def test_a_long_genome_takes_no_longer_than_a_look() -> None:
+    n = 10_000
+    theory._starts_up_to.cache_clear()
+    began = time.process_time()
+    expected = theory.rmhc_onemax(n)
+    # a coefficient from scratch for each number of ones took 12 seconds
+    assert time.process_time() - began < 2
+    harmonic = sum(1 / i for i in range(1, n + 1))
+    assert expected == pytest.approx(n * (harmonic - math.log(2)), rel=1e-4)
+
+
+def test_the_share_of_starts_is_exact() -> None:
+    n = 60
+    exact = [sum(math.comb(n, j) for j in range(i + 1)) / 2**n for i in range(n)]
+    assert list(theory._starts_up_to(n)) == exact
 
 
 def test_the_bandit_expectation_is_the_average_over_starts() -> None:

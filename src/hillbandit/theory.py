@@ -7,7 +7,6 @@ follow from those from i - 1 to i.
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -88,7 +87,14 @@ def _from_start(steps: Sequence[float], start: Start) -> float:
 @lru_cache(maxsize=128)
 def _starts_up_to(n: int) -> tuple[float, ...]:
     """Give, for each i below n, the probability that a random start has at most i ones."""
-    return tuple(itertools.accumulate(binomial(n, i) for i in range(n)))
+    # integers, so exact to the last bit; each coefficient follows from the one before
+    every, ways, so_far = 1 << n, 1, 0
+    shares = []
+    for i in range(n):
+        so_far += ways
+        shares.append(so_far / every)
+        ways = ways * (n - i) // (i + 1)
+    return tuple(shares)
 
 
 def binomial(n: int, i: int) -> float:
