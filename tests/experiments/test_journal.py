@@ -165,14 +165,15 @@ with Journal(sys.argv[1], 1) as journal:
 """
 
 
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", range(2000, 2160, 40))
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, size: int) -> None:
     """A limit on the size of files stands in for the disk: the write fails half way."""
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)],
         capture_output=True,
         text=True,
         check=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
     )
     runs, error = done.stdout.split()
     assert error == "OSError"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hillbandit.experiments.engines import Engine, Processes
+from hillbandit.experiments.figures import draw_all
 from hillbandit.experiments.journal import Journal
 from hillbandit.experiments.plan import (
     READINGS,
@@ -20,6 +21,7 @@ from hillbandit.experiments.plan import (
     Task,
     make_plan,
 )
+from hillbandit.experiments.results import Results
 from hillbandit.experiments.runner import (
     collect,
     expected_seconds,
@@ -180,6 +182,54 @@ def test_every_run_of_every_experiment_has_its_row_and_can_be_made_again(tmp_pat
         else:
             assert first_hit(cell, seed)[:2] == [evaluations, solved]
             assert row["current"] == row["recommended"] == ""
+
+
+class Time:
+    """A clock that the test sets; every task takes ten seconds, and every figure a hundred."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("hillbandit.experiments.journal.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("hillbandit.experiments.report.draw_all", self._draw)
+
+    def _draw(self, results: Results, folder: Path) -> dict[str, Path]:
+        self.now += 100
+        return draw_all(results, folder)
+
+
+class Slow(Here):
+    """Runs tasks in this process, ten seconds each."""
+
+    def __init__(self, time: Time, fail_after: int | None = None) -> None:
+        super().__init__(fail_after=fail_after)
+        self.time = time
+
+    def results(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, list[Record]]]:
+        for task, records in super().results(tasks):
+            self.time.now += 10
+            yield task, records
+
+
+def test_the_duration_is_that_of_all_sessions_with_their_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = Time(monkeypatch)
+    plan = make_plan(Options(only=["onemax"], n=[4, 8], repeats=3))
+    assert len(plan.distinct) == 4
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(plan, tmp_path, Slow(time, fail_after=3), Silent(), ["hillbandit", "first"])
+    time.now += 1000  # nobody works
+    reproduce(plan, tmp_path, Slow(time), Silent(), ["hillbandit", "second"])
+    facts = json.loads((tmp_path / "manifest.json").read_text())
+    # three tasks, then one and the figures
+    assert [s["duration_seconds"] for s in facts["sessions"]] == [30, 110]
+    assert [s["runs_made"] for s in facts["sessions"]] == [9, 3]
+    assert [s["command"] for s in facts["sessions"]] == ["hillbandit first", "hillbandit second"]
+    assert facts["duration_seconds"] == 140
+    assert "| duration_seconds | 140" in (tmp_path / "report.md").read_text()
+    # drawing it all again makes nothing new
+    reproduce(plan, tmp_path, Slow(time), Silent(), ["hillbandit", "third"])
+    assert json.loads((tmp_path / "manifest.json").read_text()) == facts
 
 
 def test_runs_made_to_look_again_at_a_cell_are_in_the_tables_and_in_the_count(

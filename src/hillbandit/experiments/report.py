@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,19 +55,19 @@ CITATION = (
 )
 
 
-def write_report(results: Results, out: Path, facts: dict[str, Any]) -> Path:
+def write_report(results: Results, out: Path, facts: Callable[[], dict[str, Any]]) -> Path:
     """Draw the figures, and write report.html and report.md.
 
     Args:
         results: Our runs.
         out: The results folder.
-        facts: The manifest.
+        facts: Gives the manifest; asked for when the figures are there, so that it has their time.
 
     Returns:
         The path of report.html.
     """
     pictures = draw_all(results, out / "figures")
-    blocks = list(compose(results, pictures, facts))
+    blocks = list(compose(results, pictures, facts()))
     write_text(out / "report.md", to_markdown(blocks, out))
     path = out / "report.html"
     write_text(path, to_html(blocks, TITLE))
