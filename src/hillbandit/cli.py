@@ -67,6 +67,10 @@ def reproduce(
     """Reproduce the paper: every experiment, its figures, and a report.
 
     Interrupted, it goes on where it was when the same command is given again.
+
+    The report, the tables and the figures in --out are of what this command asks for; those of an
+    earlier command there are replaced. What that one ran stays in the journal there, and is not run
+    again when it is asked for again.
     """
     missing = [name for name in ("numba", "matplotlib") if find_spec(name) is None]
     if missing:

@@ -184,6 +184,28 @@ def test_every_run_of_every_experiment_has_its_row_and_can_be_made_again(tmp_pat
             assert row["current"] == row["recommended"] == ""
 
 
+def test_a_folder_holds_what_the_last_command_asked_for_and_loses_no_runs(tmp_path: Path) -> None:
+    options = {"n": [8, 16], "blocks": [2], "resamples": [3], "quick": True, "repeats": 2}
+    whole = make_plan(Options(only=["1", "5", "7"], **options))  # type: ignore[arg-type]
+    reproduce(whole, tmp_path, Here(), Silent())
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"readings.csv", "onemax.png", "onemax.svg", "theory.png"} <= set(before)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "figures" / "mine.png").write_text("mine")
+    reproduce(make_plan(Options(only=["theory"], repeats=2)), tmp_path, Here(), Silent())
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
+        *("journal.jsonl", "manifest.json", "runs.csv", "summary.csv", "report.md", "report.html"),
+        *("theory.png", "theory.svg", "notes.txt", "mine.png"),
+    }
+    assert (tmp_path / "runs.csv").read_text().count("\n") == 1
+    # asked for again, it is all there again, and nothing is run
+    reproduce(whole, tmp_path, Here(fail_after=0), Silent())
+    for name, content in before.items():
+        (path,) = tmp_path.rglob(name)
+        # the report and the manifest have the time that it all took
+        assert path.read_bytes() == content or name.startswith(("report.", "manifest.")), name
+
+
 class Time:
     """A clock that the test sets; every task takes ten seconds, and every figure a hundred."""
 

@@ -49,7 +49,7 @@ _PLAIN = FuncFormatter(lambda x, _: f"{x:g}")
 
 
 def draw_all(results: Results, folder: Path) -> dict[str, Path]:
-    """Draw the figures of the experiments that were run, as PNG and SVG.
+    """Draw the figures of the plan's experiments, as PNG and SVG; remove those of others.
 
     Args:
         results: What to draw.
@@ -72,6 +72,8 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
     with mpl.rc_context(STYLE):
         for name, (experiment, draw) in drawings.items():
             if experiment not in results.plan.cells:
+                for suffix in (".png", ".svg"):
+                    (folder / (name + suffix)).unlink(missing_ok=True)
                 continue
             figure = draw(results)
             # the layout takes longer than the drawing: once is enough for both files

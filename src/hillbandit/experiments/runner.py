@@ -50,6 +50,9 @@ def reproduce(
 ) -> Path:
     """Run what is missing of a plan, and write everything that comes out of it.
 
+    Tables, figures and the report are of this plan. Those that an earlier one left in the folder
+    are written anew or removed; its runs stay in the journal, for when they are asked for again.
+
     Args:
         plan: What to run.
         folder: Where results go; what an earlier, perhaps interrupted, command left there is used.

@@ -32,7 +32,12 @@ SUMMARY_COLUMNS = (
 
 
 def write_tables(results: Results, out: Path) -> None:
-    """Write runs.csv, summary.csv, readings.csv and endings.csv, those that there is data for."""
+    """Write runs.csv, summary.csv, readings.csv and endings.csv.
+
+    The last two are removed where an earlier plan left them and this one has no data for them.
+    """
+    for name in ("readings.csv", "endings.csv"):
+        (out / name).unlink(missing_ok=True)
     plan, summaries = results.plan, results.summaries
     cells = paper_cells(plan)
     write_csv(out / "runs.csv", (*COLUMNS, *RUN_COLUMNS), run_rows(results))
