@@ -79,7 +79,7 @@ def test_the_key_says_which_blocks_only_the_authors_solved() -> None:
     (key,) = royal_road(results).legends
     labels = [text.get_text() for text in key.get_texts()]
     assert "block 8" in labels
-    assert "block 16 (solved as published only)" in labels
+    assert "block 16 (published only)" in labels
     assert "block 32 (never solved)" in labels
 
 

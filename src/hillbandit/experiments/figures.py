@@ -150,7 +150,7 @@ def _missing(drawn: set[str]) -> str:
     """Say in the key what a series lacks."""
     if "ours" in drawn:
         return ""
-    return " (solved as published only)" if drawn else " (never solved)"
+    return " (published only)" if drawn else " (never solved)"
 
 
 def _darker(colour: str) -> tuple[float, ...]:
