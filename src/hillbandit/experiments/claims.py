@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from hillbandit.experiments.explanations import listed
 from hillbandit.experiments.results import Results, best_resamples
 from hillbandit.experiments.statistics import FAR, Summary, slope, z_score
 
@@ -92,7 +93,7 @@ def _resamples(results: Results, *needed: int) -> list[int]:
     if not several:
         raise _Missing("noisy OneMax")
     if not set(needed) <= set(several):
-        raise _Missing(f"noisy OneMax with {_listed(needed)} resamples")
+        raise _Missing(f"noisy OneMax with r = {listed(needed)}")
     return several
 
 
@@ -102,13 +103,8 @@ def _blocks(results: Results, *needed: int) -> list[int]:
     if not blocks:
         raise _Missing("Royal Road")
     if not set(needed) <= set(blocks):
-        raise _Missing(f"Royal Road with blocks of {_listed(needed)}")
+        raise _Missing(f"Royal Road with blocks of {listed(needed)}")
     return blocks
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    *first, last = map(str, numbers)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _growing(means: dict[int, float], what: str) -> tuple[int, int]:
@@ -225,9 +221,9 @@ def _large_r_for_rmhc(results: Results) -> tuple[str, str]:
     if not small or not large:
         raise _Missing(f"noisy OneMax solved both at an n of 50 to {SMALL} and from {LARGE} on")
     so = [all(r in (3, 4, 5) for r in small), all(r == 10 for r in large)]
-    listed = ", ".join(f"{r} at {n}" for n, r in best.items())
+    shown = ", ".join(f"{r} at {n}" for n, r in best.items())
     return HOLDS if all(so) else IN_PART if any(so) else FAILS, (
-        f"RMHC: r of the lowest ERT by n: {listed}. Small is up to {SMALL} here, and large from "
+        f"RMHC: r of the lowest ERT by n: {shown}. Small is up to {SMALL} here, and large from "
         f"{LARGE} on."
     )
 
@@ -322,10 +318,10 @@ def _bigger_is_harder(results: Results) -> tuple[str, str]:
         erts = {b: by_block[b][n].ert for b in by_block}
         ranked = [value if value is not None else float("inf") for value in erts.values()]
         wrong += ranked != sorted(ranked)
-        listed = ", ".join(
+        shown = ", ".join(
             f"{b}: {'unsolved' if ert is None else f'{ert:,.0f}'}" for b, ert in erts.items()
         )
-        parts.append(f"{name} at n = {n}, ERT by block size {listed}")
+        parts.append(f"{name} at n = {n}, ERT by block size {shown}")
     return HOLDS if not wrong else FAILS, "; ".join(parts) + "."
 
 
@@ -355,8 +351,8 @@ def _linear_royal_road(results: Results) -> tuple[str, str]:
     if not exponents:
         raise _Missing(f"Royal Road solved at two n of which one is {WIDE} times the other")
     verdict = _linearity(max(exponents.values(), key=lambda exponent: abs(exponent - 1)))
-    listed = ", ".join(f"n^{e:.2f} for block {block}" for block, e in exponents.items())
-    return verdict, f"Bandit: evaluations grow like {listed} (1 is linear)."
+    shown = ", ".join(f"n^{e:.2f} for block {block}" for block, e in exponents.items())
+    return verdict, f"Bandit: evaluations grow like {shown} (1 is linear)."
 
 
 def _half_of_mitchell(results: Results) -> tuple[str, str]:
@@ -380,8 +376,8 @@ def _unsolved_blocks(results: Results) -> tuple[str, str]:
             runs += sum(s.runs for s in found.values())
             solved = {n: s.solved for n, s in found.items() if s.solved}
             total += sum(solved.values())
-            listed = ", ".join(f"{count} at n = {n}" for n, count in solved.items())
-            parts.append(f"{name}, block {block}: {listed or 'none'}")
+            shown = ", ".join(f"{count} at n = {n}" for n, count in solved.items())
+            parts.append(f"{name}, block {block}: {shown or 'none'}")
     verdict = HOLDS if total <= 0.01 * runs else IN_PART if total <= 0.1 * runs else FAILS
     return verdict, (
         f"Runs solved within 1000·n evaluations: {'; '.join(parts)}. The figures of the paper show "
