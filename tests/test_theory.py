@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -40,6 +41,23 @@ def test_without_noise_rmhc_collects_coupons() -> None:
     n = 1000
     harmonic = sum(1 / i for i in range(1, n + 1))
     assert theory.rmhc_onemax(n) == pytest.approx(n * (harmonic - math.log(2)), rel=1e-3)
+
+
+def test_a_long_genome_takes_no_longer_than_a_look() -> None:
+    n = 10_000
+    theory._starts_up_to.cache_clear()
+    began = time.process_time()
+    expected = theory.rmhc_onemax(n)
+    # a coefficient from scratch for each number of ones took 12 seconds
+    assert time.process_time() - began < 2
+    harmonic = sum(1 / i for i in range(1, n + 1))
+    assert expected == pytest.approx(n * (harmonic - math.log(2)), rel=1e-4)
+
+
+def test_the_share_of_starts_is_exact() -> None:
+    n = 60
+    exact = [sum(math.comb(n, j) for j in range(i + 1)) / 2**n for i in range(n)]
+    assert list(theory._starts_up_to(n)) == exact
 
 
 def test_the_bandit_expectation_is_the_average_over_starts() -> None:
@@ -101,6 +119,42 @@ def test_noisy_simulations_without_history_meet_the_expectation(n: int, r: int) 
     assert abs(np.mean(times) - theory.noisy_rmhc_onemax(n, r)) < 4 * error
 
 
+def test_where_a_climber_without_history_ends_is_worked_by_hand() -> None:
+    p = theory.correct_comparison(1)
+    # one bit: right in half of the starts; a right one is kept, and a wrong one mended, with p
+    assert theory.noisy_rmhc_ending(1, 1, 0) == (0.5, 0.5)
+    assert theory.noisy_rmhc_ending(1, 1, 1) == pytest.approx((0.5 + 0.5 * p, p))
+    # two bits, from 0, 1, 2 ones with 1/4, 1/2, 1/4, after one comparison: 2 stays with p, and 1
+    # goes up if the other bit is tried and the comparison right
+    hit, end = theory.noisy_rmhc_ending(2, 1, 1)
+    assert hit == pytest.approx(0.25 + 0.5 * 0.5 * p)
+    assert end == pytest.approx(0.25 * p + 0.5 * 0.5 * p)
+    # the authors' 6.4 % of 10 bits
+    assert theory.noisy_rmhc_ending(10, 1, 250)[1] == pytest.approx(p**10, rel=1e-6)
+
+
+def test_ends_of_simulated_climbers_without_history_meet_the_expectation() -> None:
+    rng = np.random.default_rng(5)
+    n, r, iterations, runs = 6, 2, 15, 2000
+    hits = ends = 0
+    for _ in range(runs):
+        ones = int((rng.random(n) < 0.5).sum())
+        hit = ones == n
+        for _ in range(iterations):
+            change = -1 if rng.random() * n < ones else 1
+            noise = rng.standard_normal((2, r)).mean(axis=1)
+            if ones + change + noise[1] >= ones + noise[0]:
+                ones += change
+            hit |= ones == n
+        hits += hit
+        ends += ones == n
+    for found, expected in zip(
+        (hits, ends), theory.noisy_rmhc_ending(n, r, iterations), strict=True
+    ):
+        error = math.sqrt(expected * (1 - expected) / runs)
+        assert abs(found / runs - expected) < 4 * error
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -109,6 +163,8 @@ def test_noisy_simulations_without_history_meet_the_expectation(n: int, r: int) 
         (lambda: theory.correct_comparison(0), "resamples must be at least 1"),
         (lambda: theory.correct_comparison(1, -1.0), "sd must not be negative"),
         (lambda: theory.bandit_onemax(0), "n must be at least 1"),
+        (lambda: theory.noisy_rmhc_ending(0, 1, 1), "n must be at least 1"),
+        (lambda: theory.noisy_rmhc_ending(3, 1, -1), "iterations must not be negative"),
         (lambda: theory.rmhc_onemax(3, "ones"), 'start is "random" or "zeros"'),  # type: ignore[arg-type]
     ],
 )

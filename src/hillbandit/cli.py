@@ -79,6 +79,10 @@ def reproduce(
     """Reproduce the paper: every experiment, its figures, and a report.
 
     Interrupted, it goes on where it was when the same command is given again.
+
+    The report, the tables and the figures in --out are of what this command asks for; those of an
+    earlier command there are replaced. What that one ran stays in the journal there, and is not run
+    again when it is asked for again.
     """
     missing = [name for name in ("numba", "matplotlib") if find_spec(name) is None]
     if missing:
@@ -87,6 +91,7 @@ def reproduce(
             'pip install "hillbandit[experiments]"'
         )
     from rich.console import Console
+    from rich.text import Text
 
     from hillbandit.experiments.display import progress_for
     from hillbandit.experiments.engines import connect
@@ -113,10 +118,12 @@ def reproduce(
     except KeyboardInterrupt:
         console.print("Interrupted. Give the same command again to go on where it was.")
         raise typer.Exit(130) from None
+    # as Text: a path may look like markup
     console.print(
-        f"Figures: {report.parent / 'figures'}\nTables:  {report.parent / 'summary.csv'}\n"
-        f"Open:    {report}",
-        highlight=False,
+        Text(
+            f"Figures: {report.parent / 'figures'}\nTables:  {report.parent / 'summary.csv'}\n"
+            f"Open:    {report}"
+        ),
         soft_wrap=True,
     )
 

@@ -7,7 +7,6 @@ follow from those from i - 1 to i.
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -88,7 +87,14 @@ def _from_start(steps: Sequence[float], start: Start) -> float:
 @lru_cache(maxsize=128)
 def _starts_up_to(n: int) -> tuple[float, ...]:
     """Give, for each i below n, the probability that a random start has at most i ones."""
-    return tuple(itertools.accumulate(binomial(n, i) for i in range(n)))
+    # integers, so exact to the last bit; each coefficient follows from the one before
+    every, ways, so_far = 1 << n, 1, 0
+    shares = []
+    for i in range(n):
+        so_far += ways
+        shares.append(so_far / every)
+        ways = ways * (n - i) // (i + 1)
+    return tuple(shares)
 
 
 def binomial(n: int, i: int) -> float:
@@ -178,6 +184,57 @@ def noisy_rmhc_onemax(n: int, resamples: int, sd: float = 1.0, start: Start = "r
     if math.isinf(steps[-1]):
         return math.inf
     return 2 * resamples * _from_start(steps, start)
+
+
+def noisy_rmhc_ending(
+    n: int, resamples: int, iterations: int, sd: float = 1.0
+) -> tuple[float, float]:
+    """Give where RMHC without history stands on noisy OneMax after some iterations.
+
+    It walks on after it has hit the optimum. In the long run each bit is right with the
+    probability p of a correct comparison, independently of the others, so it is on the optimum
+    with p^n.
+
+    Example:
+        >>> from hillbandit.theory import correct_comparison, noisy_rmhc_ending
+        >>> hit, end = noisy_rmhc_ending(10, 1, 250)
+        >>> round(hit, 4), round(end, 4), round(correct_comparison(1) ** 10, 4)
+        (0.949, 0.0645, 0.0645)
+
+    Args:
+        n: The number of bits.
+        resamples: r.
+        iterations: Comparisons of a child with its parent; each costs 2r evaluations.
+        sd: The noise's standard deviation.
+
+    Returns:
+        The probability that a random start or a later genome was the optimum, and the probability
+        that the last one is.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    if n < 1:
+        raise ValueError(f"n must be at least 1; it is {n}.")
+    if iterations < 0:
+        raise ValueError(f"iterations must not be negative; it is {iterations}.")
+    p = correct_comparison(resamples, sd)
+    up = [(n - i) / n * p for i in range(n + 1)]
+    down = [i / n * (1 - p) for i in range(n + 1)]
+
+    def stepped(at: list[float]) -> list[float]:
+        after = [mass * (1 - u - d) for mass, u, d in zip(at, up, down, strict=True)]
+        for i in range(n):
+            after[i + 1] += at[i] * up[i]
+            after[i] += at[i + 1] * down[i + 1]
+        return after
+
+    walking = [binomial(n, i) for i in range(n + 1)]
+    # of the climbs that have not hit the optimum yet
+    waiting = [*walking[:n], 0.0]
+    for _ in range(iterations):
+        walking, waiting = stepped(walking), [*stepped(waiting)[:n], 0.0]
+    return 1 - math.fsum(waiting), walking[n]
 
 
 def best_resamples(n: int, sd: float = 1.0, start: Start = "random") -> int:

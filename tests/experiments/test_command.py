@@ -72,6 +72,18 @@ def test_the_impossible_is_refused_in_a_sentence_before_anything_runs(
     assert not (tmp_path / "res").exists()
 
 
+@pytest.mark.parametrize("name", ["x[bold]y", "z[/b]", "s:smile:"])
+def test_a_folder_whose_name_looks_like_markup_is_printed_as_it_is(
+    tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / name
+    args = ["reproduce", "--only", "onemax", "--n", "4", "--repeats", "2", "--workers", "1"]
+    done = CliRunner().invoke(app, [*args, "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert f"Open:    {out / 'report.html'}\n" in done.stdout
+    assert (out / "report.html").exists()
+
+
 def test_results_of_another_seed_are_refused(tmp_path: Path) -> None:
     Journal(tmp_path, 1).close()
     done = command("--only", "onemax", "--n", "4", "--seed", "2", "--out", tmp_path)

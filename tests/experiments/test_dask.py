@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from hillbandit.experiments.digest import PACKAGE
 from tests.experiments.test_command import SMALL, command
 
 
-def start(*args: str) -> subprocess.Popen[str]:
+def start(*args: str, path: Path | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "distributed.cli.dask_" + args[0], *args[1:]],
+        env=None if path is None else {**os.environ, "PYTHONPATH": str(path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -33,28 +38,35 @@ def await_line(process: subprocess.Popen[str], pattern: str) -> str:
     raise AssertionError(f"{pattern} was never said")
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = str(tmp_path_factory.mktemp("dask"))
+@contextmanager
+def cluster(folder: Path, workers: int, path: Path | None = None) -> Iterator[str]:
+    """Start a scheduler and workers, with hillbandit from `path`; give the address."""
     scheduler = start(
         "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"
     )
     processes = [scheduler]
     try:
         where = await_line(scheduler, r"Scheduler at:\s+(tcp://\S+)")
-        for _ in range(2):
+        for _ in range(workers):
             worker = start(
                 *("worker", where, "--nthreads", "1", "--no-nanny", "--no-dashboard"),
-                *("--local-directory", folder),
+                *("--local-directory", str(folder)),
+                path=path,
             )
             processes.append(worker)
             await_line(worker, r"Registered to:\s+(tcp://\S+)")
         yield where
     finally:
+        # one after the other: a worker whose scheduler goes at the same time may wait for it
         for process in processes[::-1]:
             process.terminate()
-        for process in processes:
             process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with cluster(tmp_path_factory.mktemp("dask"), 2) as where:
+        yield where
 
 
 def test_a_cluster_of_two_processes_gives_the_same_numbers(address: str, tmp_path: Path) -> None:
@@ -66,6 +78,19 @@ def test_a_cluster_of_two_processes_gives_the_same_numbers(address: str, tmp_pat
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
     assert '"engine": "dask"' in (tmp_path / "there" / "manifest.json").read_text()
     assert '"workers": 2' in (tmp_path / "there" / "manifest.json").read_text()
+
+
+def test_a_worker_with_other_code_of_the_same_version_is_refused(tmp_path: Path) -> None:
+    package = tmp_path / "src" / "hillbandit"
+    # with the compiler's cache, so that nothing is compiled anew
+    shutil.copytree(PACKAGE, package)
+    with (package / "optimizers" / "climber.py").open("a") as file:
+        file.write("# another line\n")
+    with cluster(tmp_path, 1, package.parent) as where:
+        done = command(*SMALL, "--dask", where, "--out", tmp_path / "results")
+    assert done.returncode == 2
+    assert "has other code of hillbandit" in done.stderr
+    assert not (tmp_path / "results").exists()
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:

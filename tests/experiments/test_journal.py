@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from hillbandit.experiments.digest import PACKAGE, code_digest, code_files
 from hillbandit.experiments.journal import FILE, Journal
 from hillbandit.experiments.plan import Cell, Refused, Task
 
@@ -89,6 +92,52 @@ def test_results_of_another_kind_are_refused_and_left_alone(
     assert path.read_bytes() == before
 
 
+def imported(module: str, found: set[str]) -> set[str]:
+    """Collect the modules of hillbandit that one imports, and those that they import."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if module in found or not path.exists():
+        return found
+    found.add(module)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hillbandit."):
+            assert node.module is not None
+            imported(node.module, found)
+            for alias in node.names:
+                imported(f"{node.module}.{alias.name}", found)
+    return found
+
+
+def test_the_code_of_a_run_is_all_that_it_imports() -> None:
+    covered = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in code_files()
+    }
+    needed = imported("hillbandit.experiments.simulation", set())
+    assert {"hillbandit.optimizers.climber", "hillbandit.problems.onemax"} <= needed
+    assert needed - {"hillbandit.experiments"} <= covered
+    # an empty package: nothing to depend on
+    assert not (PACKAGE / "experiments" / "__init__.py").read_text().partition("\n")[2].strip()
+
+
+@pytest.mark.parametrize(
+    "name", ["optimizers/climber.py", "problems/onemax.py", "space.py", "experiments/kernels.py"]
+)
+def test_results_of_an_optimiser_that_was_changed_since_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    changed = tmp_path / "hillbandit"
+    shutil.copytree(PACKAGE, changed, ignore=shutil.ignore_patterns("__pycache__"))
+    assert code_digest(changed) == code_digest()
+    Journal(tmp_path / "results", 1).close()
+    with (changed / name).open("a") as file:
+        file.write("# another line\n")
+    digest = code_digest(changed)
+    monkeypatch.setattr("hillbandit.experiments.journal.code_digest", lambda: digest)
+    with pytest.raises(Refused, match="were made by other code of the same version"):
+        Journal(tmp_path / "results", 1)
+
+
 def test_two_processes_cannot_write_to_one_folder(tmp_path: Path) -> None:
     with Journal(tmp_path, 1), pytest.raises(Refused, match="Another process is writing"):
         Journal(tmp_path, 1)
@@ -116,14 +165,15 @@ with Journal(sys.argv[1], 1) as journal:
 """
 
 
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", range(2000, 2160, 40))
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, size: int) -> None:
     """A limit on the size of files stands in for the disk: the write fails half way."""
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)],
         capture_output=True,
         text=True,
         check=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
     )
     runs, error = done.stdout.split()
     assert error == "OSError"

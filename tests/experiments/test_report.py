@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from hillbandit.experiments.claims import CLAIMS, FAILS, HOLDS, IN_PART, OPEN, judge_claims
 from hillbandit.experiments.document import (
     Block,
@@ -17,7 +19,7 @@ from hillbandit.experiments.document import (
     to_markdown,
 )
 from hillbandit.experiments.figures import draw_all
-from hillbandit.experiments.plan import Cell, Options, Task, make_plan
+from hillbandit.experiments.plan import Cell, Options, Plan, Task, make_plan
 from hillbandit.experiments.report import compose, write_report
 from hillbandit.experiments.results import Results
 from hillbandit.experiments.runner import far_cells
@@ -27,9 +29,11 @@ from hillbandit.experiments.statistics import Published, published_results, summ
 PUBLISHED = {row.cell: row for row in published_results()}
 
 
-def results_like(mean: Callable[[Cell, Published | None], float | None]) -> Results:
-    """Make up results of the whole plan: each cell has two runs around the mean, or none solved."""
-    plan = make_plan(Options(repeats=2))
+def results_like(
+    mean: Callable[[Cell, Published | None], float | None], plan: Plan | None = None
+) -> Results:
+    """Make up results of a plan: each cell has two runs around the mean, or none solved."""
+    plan = plan or make_plan(Options(repeats=2))
     records: dict[Cell, list[Record]] = {}
     for cell in plan.distinct:
         value = mean(cell, PUBLISHED.get(cell))
@@ -96,6 +100,80 @@ def test_a_claim_whose_cells_were_not_run_is_left_open() -> None:
     assert found["Bandit RMHC needs close to n evaluations on noise-free OneMax."] == HOLDS
 
 
+def verdict_on(part: str, results: Results) -> tuple[str, str]:
+    (claim,) = (claim for claim in judge_claims(results) if part in claim.text)
+    return claim.verdict, claim.evidence
+
+
+def test_a_claim_uses_the_cells_of_its_own_experiment_only() -> None:
+    options = Options(n=[64, 256], blocks=[2, 4], resamples=[3], repeats=2)
+    plan = make_plan(options)
+    # experiment 5 has OneMax of 100 bits with r = 1, 2 and 10, and Royal Road with blocks of 8
+    assert {cell.n for cell in plan.cells["readings"]} == {64, 100}
+    results = results_like(lambda cell, _: 5.0 * cell.n * cell.block_size, plan)
+    verdict, evidence = verdict_on("bigger block", results)
+    assert verdict == HOLDS
+    assert "n = 256, ERT by block size 2: 2,560, 4: 5,120;" in evidence
+    assert verdict_on("far fewer", results)[0] != OPEN
+    assert verdict_on("linear in n", results)[0] == HOLDS
+    for part in ("best number", "almost linearly", "half of", "up to ten times", "short strings"):
+        assert verdict_on(part, results)[0] == OPEN, part
+    without = {name: cells for name, cells in plan.cells.items() if name != "readings"}
+    alone = results_like(lambda cell, _: 5.0 * cell.n * cell.block_size, Plan(without, 2, 1))
+    assert judge_claims(results) == judge_claims(alone)
+
+
+def test_the_quick_grid_can_bear_every_verdict_of_the_whole_one() -> None:
+    quick = verdicts(results_like(as_published, make_plan(Options(quick=True, repeats=2))))
+    assert OPEN not in quick.values()
+    whole = verdicts(results_like(as_published))
+    assert quick == whole
+
+
+@pytest.mark.parametrize(
+    ("part", "n"),
+    [
+        ("remain stable", [50, 100, 200]),
+        ("almost linearly", [50, 100]),
+        ("r = 10 at large n", [50, 100, 200]),
+        ("r = 10 at large n", [500, 1000]),
+        ("up to ten times", [50, 100, 200]),
+    ],
+)
+def test_a_verdict_on_large_n_needs_large_n(part: str, n: list[int]) -> None:
+    plan = make_plan(Options(only=["noisy-onemax"], n=n, repeats=2))
+    verdict, evidence = verdict_on(part, results_like(as_published, plan))
+    assert verdict == OPEN
+    assert evidence.startswith("This plan has no noisy OneMax")
+
+
+@pytest.mark.parametrize(
+    ("best_small", "best_large", "expected"),
+    [(4, 10, HOLDS), (1, 10, IN_PART), (5, 4, IN_PART), (2, 5, FAILS), (10, 10, IN_PART)],
+)
+def test_three_to_five_resamples_at_small_n_are_what_the_paper_says(
+    best_small: int, best_large: int, expected: str
+) -> None:
+    def mean(cell: Cell, row: Published | None) -> float:  # noqa: ARG001 - none is published
+        best = best_small if cell.n <= 100 else best_large
+        return cell.n * (5.0 if cell.resamples == best else 50.0)
+
+    plan = make_plan(Options(only=["noisy-onemax"], n=[50, 100, 500, 1000], repeats=2))
+    assert verdict_on("3, 4 or 5 at small n", results_like(mean, plan))[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("power", "expected"), [(1.05, HOLDS), (1.16, IN_PART), (1.3, FAILS), (0.7, FAILS)]
+)
+@pytest.mark.parametrize("part", ["almost linearly", "linear in n"])
+def test_linear_is_the_same_under_noise_and_on_royal_road(
+    part: str, power: float, expected: str
+) -> None:
+    plan = make_plan(Options(only=["2", "3"], n=[64, 128, 1024], repeats=2))
+    results = results_like(lambda cell, _: 50.0 * cell.n**power, plan)
+    assert verdict_on(part, results)[0] == expected
+
+
 def test_points_far_from_the_published_ones_are_to_be_run_again() -> None:
     odd = Cell("royal_road", "rmhc", 0.0, 1, 4, 256)
 
@@ -106,7 +184,7 @@ def test_points_far_from_the_published_ones_are_to_be_run_again() -> None:
     assert far_cells(results_like(one_odd)) == [odd]
 
 
-FACTS = {"runs": 1066, "hillbandit": "1", "python": "3", "packages": {"numpy": "2"}}
+FACTS = {"hillbandit": "1", "python": "3", "packages": {"numpy": "2"}}
 FIGURES = (
     *("onemax", "noisy_onemax", "royal_road", "noisy_royal_road"),
     *("ending_quality", "ending_share", "theory"),
@@ -131,7 +209,8 @@ def test_the_report_has_every_published_point_and_what_became_of_the_far_ones() 
 
 
 def test_the_report_has_its_figures_in_both_formats_and_inside(tmp_path: Path) -> None:
-    assert write_report(results_like(as_published), tmp_path, FACTS) == tmp_path / "report.html"
+    path = write_report(results_like(as_published), tmp_path, lambda: FACTS)
+    assert path == tmp_path / "report.html"
     for name in FIGURES:
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 10_000
         assert "<svg" in (tmp_path / "figures" / f"{name}.svg").read_text()

@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from hillbandit.experiments.engines import Engine, Processes
+from hillbandit.experiments.figures import draw_all
 from hillbandit.experiments.journal import Journal
-from hillbandit.experiments.plan import Cell, Options, Plan, Refused, Task, make_plan
+from hillbandit.experiments.plan import (
+    READINGS,
+    Cell,
+    Options,
+    Plan,
+    Refused,
+    Task,
+    make_plan,
+)
+from hillbandit.experiments.results import Results
 from hillbandit.experiments.runner import (
     collect,
     expected_seconds,
@@ -19,7 +29,7 @@ from hillbandit.experiments.runner import (
     reproduce,
     run_missing,
 )
-from hillbandit.experiments.simulation import Record, first_hit, run_task
+from hillbandit.experiments.simulation import Record, ending, first_hit, run_task
 from hillbandit.experiments.statistics import summarise
 from hillbandit.experiments.tables import write_tables
 
@@ -121,7 +131,10 @@ def test_the_tables_hold_every_run_and_the_summary_of_each_cell(tmp_path: Path) 
     with (tmp_path / "summary.csv").open() as file:
         summaries = list(csv.DictReader(file))
     cell_columns = ["problem", "algorithm", "noise_sd", "resamples", "block_size", "n"]
-    assert list(runs[0]) == [*cell_columns, "run", "seed", "evaluations", "solved"]
+    assert list(runs[0]) == [
+        *(*cell_columns, "run", "seed", "evaluations", "solved"),
+        *("reading", "k", "further", "checkpoints", "current", "recommended"),
+    ]
     assert list(summaries[0]) == [
         *cell_columns,
         *("mean_evaluations", "standard_error", "runs", "solved"),
@@ -142,8 +155,120 @@ def test_the_tables_hold_every_run_and_the_summary_of_each_cell(tmp_path: Path) 
     (session,) = facts["sessions"]
     assert session["command"] == "hillbandit reproduce 'a b'"
     assert (session["engine"], session["runs_made"]) == ("here", 7 * len(PLAN.distinct))
-    assert (facts["seed"], facts["repeats"]) == (1, 7)
+    assert (facts["seed"], facts["repeats"], facts["runs"]) == (1, 7, len(runs))
     assert facts["duration_seconds"] == session["duration_seconds"]
+
+
+def test_every_run_of_every_experiment_has_its_row_and_can_be_made_again(tmp_path: Path) -> None:
+    plan = make_plan(Options(only=["readings", "endings"], quick=True, repeats=2))
+    make_tables(plan, tmp_path, Here())
+    with (tmp_path / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(plan.distinct)
+    assert len({tuple(row.values()) for row in rows}) == len(rows)
+    assert {row["reading"] for row in rows} == set(READINGS)
+    for row in rows[::3]:
+        cell = Cell(
+            *(row["problem"], row["algorithm"], float(row["noise_sd"]), int(row["resamples"])),
+            *(int(row["block_size"]), int(row["n"]), row["reading"], float(row["k"])),
+            tuple(map(int, row["checkpoints"].split())),
+        )
+        seed, evaluations, solved = (int(row[c]) for c in ("seed", "evaluations", "solved"))
+        assert seed == cell.seed(1, int(row["run"]))
+        if cell.checkpoints:
+            looks = [*row["current"].split(), *row["recommended"].split()]
+            assert ending(cell, seed) == [evaluations * solved, *map(int, looks)]
+            assert solved or evaluations == cell.budget
+        else:
+            assert first_hit(cell, seed)[:2] == [evaluations, solved]
+            assert row["current"] == row["recommended"] == ""
+
+
+def test_a_folder_holds_what_the_last_command_asked_for_and_loses_no_runs(tmp_path: Path) -> None:
+    options = {"n": [8, 16], "blocks": [2], "resamples": [3], "quick": True, "repeats": 2}
+    whole = make_plan(Options(only=["1", "5", "7"], **options))  # type: ignore[arg-type]
+    reproduce(whole, tmp_path, Here(), Silent())
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"readings.csv", "onemax.png", "onemax.svg", "theory.png"} <= set(before)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "figures" / "mine.png").write_text("mine")
+    reproduce(make_plan(Options(only=["theory"], repeats=2)), tmp_path, Here(), Silent())
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {
+        *("journal.jsonl", "manifest.json", "runs.csv", "summary.csv", "report.md", "report.html"),
+        *("theory.png", "theory.svg", "notes.txt", "mine.png"),
+    }
+    assert (tmp_path / "runs.csv").read_text().count("\n") == 1
+    # asked for again, it is all there again, and nothing is run
+    reproduce(whole, tmp_path, Here(fail_after=0), Silent())
+    for name, content in before.items():
+        (path,) = tmp_path.rglob(name)
+        # the report and the manifest have the time that it all took
+        assert path.read_bytes() == content or name.startswith(("report.", "manifest.")), name
+
+
+class Time:
+    """A clock that the test sets; every task takes ten seconds, and every figure a hundred."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr("hillbandit.experiments.journal.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("hillbandit.experiments.report.draw_all", self._draw)
+
+    def _draw(self, results: Results, folder: Path) -> dict[str, Path]:
+        self.now += 100
+        return draw_all(results, folder)
+
+
+class Slow(Here):
+    """Runs tasks in this process, ten seconds each."""
+
+    def __init__(self, time: Time, fail_after: int | None = None) -> None:
+        super().__init__(fail_after=fail_after)
+        self.time = time
+
+    def results(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, list[Record]]]:
+        for task, records in super().results(tasks):
+            self.time.now += 10
+            yield task, records
+
+
+def test_the_duration_is_that_of_all_sessions_with_their_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = Time(monkeypatch)
+    plan = make_plan(Options(only=["onemax"], n=[4, 8], repeats=3))
+    assert len(plan.distinct) == 4
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(plan, tmp_path, Slow(time, fail_after=3), Silent(), ["hillbandit", "first"])
+    time.now += 1000  # nobody works
+    reproduce(plan, tmp_path, Slow(time), Silent(), ["hillbandit", "second"])
+    facts = json.loads((tmp_path / "manifest.json").read_text())
+    # three tasks, then one and the figures
+    assert [s["duration_seconds"] for s in facts["sessions"]] == [30, 110]
+    assert [s["runs_made"] for s in facts["sessions"]] == [9, 3]
+    assert [s["command"] for s in facts["sessions"]] == ["hillbandit first", "hillbandit second"]
+    assert facts["duration_seconds"] == 140
+    assert "| duration_seconds | 140" in (tmp_path / "report.md").read_text()
+    # drawing it all again makes nothing new
+    reproduce(plan, tmp_path, Slow(time), Silent(), ["hillbandit", "third"])
+    assert json.loads((tmp_path / "manifest.json").read_text()) == facts
+
+
+def test_runs_made_to_look_again_at_a_cell_are_in_the_tables_and_in_the_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = PLAN.distinct[0]
+    monkeypatch.setattr("hillbandit.experiments.runner.far_cells", lambda _: [odd])
+    reproduce(PLAN, tmp_path, Here(), Silent())
+    with (tmp_path / "runs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 7 * len(PLAN.distinct) + 70
+    assert sum(row["further"] == "1" for row in rows) == 70
+    facts = json.loads((tmp_path / "manifest.json").read_text())
+    assert facts["runs"] == facts["sessions"][0]["runs_made"] == len(rows)
+    assert f"{len(rows):,} runs" in (tmp_path / "report.md").read_text()
+    with (tmp_path / "summary.csv").open() as file:
+        assert {row["runs"] for row in csv.DictReader(file)} == {"7"}
 
 
 def test_long_cells_are_cut_into_tasks_and_nothing_is_forgotten(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ class PlainProgress:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        self._console.print(text, highlight=False, soft_wrap=True)
+        self._console.print(Text(text), soft_wrap=True)
 
 
 class BarProgress:

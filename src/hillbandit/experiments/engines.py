@@ -12,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Protocol
 
 from hillbandit._version import __version__
+from hillbandit.experiments.digest import code_digest
 from hillbandit.experiments.plan import Refused, Task
 from hillbandit.experiments.simulation import Record, compile_kernels, run_task
 
@@ -130,7 +131,7 @@ class DaskCluster:
 
     Raises:
         Refused: If the extra is missing, nothing answers there, it has no workers, or these have
-            another version of hillbandit or none.
+            another version of hillbandit, other code, or none.
     """
 
     name = "dask"
@@ -162,17 +163,22 @@ class DaskCluster:
         if not threads:
             raise Refused(f"The Dask cluster at {address} has no workers.")
         try:
-            versions = self._client.run(_version)
+            found = self._client.run(_version_and_code)
         except Exception as error:
             # whatever a worker raised, with its import errors in the first place
             raise Refused(
                 f"The workers of the Dask cluster at {address} cannot run hillbandit "
                 f'({type(error).__name__}: {error}); install "hillbandit[experiments]" there.'
             ) from None
-        for worker, version in versions.items():
+        for worker, (version, code) in found.items():
             if version != __version__:
                 raise Refused(
                     f"The Dask worker {worker} has hillbandit {version}; this is {__version__}."
+                )
+            if code != code_digest():
+                raise Refused(
+                    f"The Dask worker {worker} has other code of hillbandit {version} than this; "
+                    "install the same there."
                 )
         return sum(threads.values())
 
@@ -207,9 +213,9 @@ class DaskCluster:
         self._client.close()
 
 
-def _version() -> str:
+def _version_and_code() -> tuple[str, str]:
     compile_kernels()
-    return __version__
+    return __version__, code_digest()
 
 
 def _run_named(task: Task) -> tuple[Task, list[Record]]:

@@ -1,9 +1,4 @@
-"""The figures of the paper, drawn from our runs, with the published points over ours.
-
-A colour means the same thing in every figure: the two algorithms have one each, the number of
-resamples r one scale, and the block size another. All can be told apart without seeing red and
-green; series of a scale have different markers too.
-"""
+"""The figures of the paper, drawn from our runs, with the published points over ours."""
 
 from __future__ import annotations
 
@@ -20,20 +15,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter
 
 from hillbandit import theory
+from hillbandit.experiments.colours import ALGORITHM_COLOURS, block_colour, resamples_colour
 from hillbandit.experiments.plan import Cell
 from hillbandit.experiments.results import (
     ENDING_COLUMNS,
     Results,
+    best_resamples,
     ending_values,
     exploration_cells,
 )
 from hillbandit.experiments.statistics import published_results
 from hillbandit.experiments.tables import write_whole
 
-ALGORITHM_COLOURS = {"rmhc": "#0072B2", "bandit_rmhc": "#D55E00"}
 ALGORITHM_NAMES = {"rmhc": "RMHC", "bandit_rmhc": "Bandit RMHC"}
-PLACES = {1: 0.0, 2: 0.22, 3: 0.4, 4: 0.56, 5: 0.72, 10: 0.88}
-"""Where on their colour scale the paper's numbers of resamples stand."""
+THEORY_UP_TO = 10_000
+"""The expectations under noise are drawn up to this n."""
 MARKERS = "osD^vP*X"
 STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -52,19 +48,8 @@ Draw = Callable[[Results], Figure]
 _PLAIN = FuncFormatter(lambda x, _: f"{x:g}")
 
 
-def resamples_colour(r: int) -> str:
-    """Give the colour that stands for r resamples in every figure."""
-    place = PLACES.get(r, min(1.0, math.log(r) / math.log(12)))
-    return mpl.colors.to_hex(mpl.colormaps["viridis"](place))
-
-
-def block_colour(block: int) -> str:
-    """Give the colour that stands for a block size in every figure."""
-    return mpl.colors.to_hex(mpl.colormaps["plasma"](min(0.88, math.log2(block) / 5.7)))
-
-
 def draw_all(results: Results, folder: Path) -> dict[str, Path]:
-    """Draw the figures of the experiments that were run, as PNG and SVG.
+    """Draw the figures of the plan's experiments, as PNG and SVG; remove those of others.
 
     Args:
         results: What to draw.
@@ -87,6 +72,8 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
     with mpl.rc_context(STYLE):
         for name, (experiment, draw) in drawings.items():
             if experiment not in results.plan.cells:
+                for suffix in (".png", ".svg"):
+                    (folder / (name + suffix)).unlink(missing_ok=True)
                 continue
             figure = draw(results)
             # the layout takes longer than the drawing: once is enough for both files
@@ -112,13 +99,13 @@ def _series(
     colour: str,
     marker: str = "o",
     per_gene: bool = False,
-) -> bool:
+) -> set[str]:
     """Draw our means with bands of one standard error, and the published points over them.
 
     Points where some runs failed are hollow: a mean over the solved runs is biased low there.
 
     Returns:
-        Whether there was anything to draw.
+        What was drawn: "ours", "published", both or nothing.
     """
     cells = sorted(cells, key=lambda cell: cell.n)
     points = [(cell, results.summaries[cell]) for cell in cells]
@@ -156,7 +143,14 @@ def _series(
         markeredgewidth=1.1,
         zorder=4,
     )
-    return bool(solved or shown)
+    return {name for name, drawn in (("ours", solved), ("published", shown)) if drawn}
+
+
+def _missing(drawn: set[str]) -> str:
+    """Say in the key what a series lacks."""
+    if "ours" in drawn:
+        return ""
+    return " (published only)" if drawn else " (never solved)"
 
 
 def _darker(colour: str) -> tuple[float, ...]:
@@ -243,13 +237,13 @@ def noisy_onemax(results: Results) -> Figure:
     panels = figure.subplots(2, 2)
     cells = results.plan.cells["noisy-onemax"]
     several = _values(cells, "resamples")
-    sizes = _values(cells, "n")
+    sizes = _values([*cells, *results.plan.cells.get("onemax", ())], "n")
     for row, per_gene in enumerate((False, True)):
         for column, (algorithm, name) in enumerate(ALGORITHM_NAMES.items()):
             axes = panels[row, column]
             for marker, r in zip(_markers(several), several, strict=True):
                 chosen = _of(results, "noisy-onemax", algorithm=algorithm, resamples=r)
-                colour = resamples_colour(r)
+                colour = resamples_colour(r, several)
                 _series(axes, results, chosen, colour, marker, per_gene=per_gene)
             clean = _of(results, "onemax", algorithm=algorithm)
             if clean:
@@ -257,7 +251,7 @@ def noisy_onemax(results: Results) -> Figure:
             log = not (per_gene and algorithm == "bandit_rmhc")
             _axes(axes, f"{name}, OneMax with noise N(0,1)", per_gene, log, sizes)
     handles = [
-        _handle(f"r = {r}", resamples_colour(r), marker)
+        _handle(f"r = {r}", resamples_colour(r, several), marker)
         for marker, r in zip(_markers(several), several, strict=True)
     ]
     if "onemax" in results.plan.cells:
@@ -272,23 +266,19 @@ def royal_road(results: Results) -> Figure:
     panels = figure.subplots(2, 2, sharey="row")
     cells = results.plan.cells["royal-road"]
     blocks = _values(cells, "block_size")
-    drawn = set()
+    drawn: dict[int, set[str]] = {block: set() for block in blocks}
     for row, per_gene in enumerate((False, True)):
         for column, (algorithm, name) in enumerate(ALGORITHM_NAMES.items()):
             axes = panels[row, column]
             for marker, block in zip(_markers(blocks), blocks, strict=True):
                 chosen = _of(results, "royal-road", algorithm=algorithm, block_size=block)
-                if _series(axes, results, chosen, block_colour(block), marker, per_gene):
-                    drawn.add(block)
+                colour = block_colour(block, blocks)
+                drawn[block] |= _series(axes, results, chosen, colour, marker, per_gene)
             _axes(axes, f"{name}, Royal Road without noise", per_gene, True, _values(cells, "n"))
     _key(
         figure,
         [
-            _handle(
-                f"block {block}" + ("" if block in drawn else " (never solved)"),
-                block_colour(block),
-                marker,
-            )
+            _handle(f"block {block}{_missing(drawn[block])}", block_colour(block, blocks), marker)
             for marker, block in zip(_markers(blocks), blocks, strict=True)
         ],
     )
@@ -307,10 +297,9 @@ def noisy_royal_road(results: Results) -> Figure:
         chosen = [
             c for c in cells if (c.algorithm, c.block_size, c.resamples) == ("rmhc", block, r)
         ]
-        label = f"block {block}"
-        if not _series(left, results, chosen, block_colour(block), marker):
-            label += " (never solved)"
-        handles.append(_handle(label, block_colour(block), marker))
+        colour = block_colour(block, blocks)
+        drawn = _series(left, results, chosen, colour, marker)
+        handles.append(_handle(f"block {block}{_missing(drawn)}", colour, marker))
     _axes(left, f"RMHC, r = {r}, noise N(0,1)", False, True, _values(cells, "n"))
     _success_table(middle, results, [cell for cell in cells if cell.n == smallest])
     middle.set_title(f"Runs solved, n = {smallest} (%)", loc="left")
@@ -423,20 +412,25 @@ def theory_figure(results: Results) -> Figure:
     """Draw the exact expectations over the measured points."""
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
-    sizes = [*range(10, 60, 5), *range(60, 150, 10), *range(150, 1001, 25)]
+    noisy = results.plan.cells.get("noisy-onemax", ())
+    sizes = theory_sizes([cell.n for cell in (*results.plan.cells.get("onemax", ()), *noisy)])
+    shorter = [n for n in sizes if n <= THEORY_UP_TO]
     exact = {"rmhc": theory.rmhc_onemax, "bandit_rmhc": theory.bandit_onemax}
     for algorithm, colour in ALGORITHM_COLOURS.items():
         expected = [exact[algorithm](n) / n for n in sizes]
         left.plot(sizes, expected, color=colour, linewidth=1.2)
         _points(left, results, _of(results, "onemax", algorithm=algorithm), colour)
     left.set_title("OneMax without noise", loc="left")
-    several = _values(results.plan.cells.get("noisy-onemax", ()), "resamples") or [1, 2, 5, 10]
+    several = _values(noisy, "resamples") or [1, 2, 5, 10]
     for marker, r in zip(_markers(several), several, strict=True):
-        expected = [theory.noisy_rmhc_onemax(n, r) / n for n in sizes]
-        inside = [(n, value) for n, value in zip(sizes, expected, strict=True) if value < 3000]
-        middle.plot(*zip(*inside, strict=True), color=resamples_colour(r), linewidth=1.2)
+        colour = resamples_colour(r, several)
+        expected = [theory.noisy_rmhc_onemax(n, r) / n for n in shorter]
+        # not far beyond the budget, unless there is nothing else
+        bound = max(3000.0, 1.01 * expected[0])
+        inside = [(n, value) for n, value in zip(shorter, expected, strict=True) if value < bound]
+        middle.plot(*zip(*inside, strict=True), color=colour, linewidth=1.2)
         cells = _of(results, "noisy-onemax", algorithm="rmhc", resamples=r)
-        _points(middle, results, cells, resamples_colour(r), marker)
+        _points(middle, results, cells, colour, marker)
     middle.axhline(1000, color="#999999", linewidth=0.8, linestyle="--")
     middle.text(10, 1050, "budget", ha="left", va="bottom", color="#666666", fontsize=8)
     middle.set_xscale("log")
@@ -444,27 +438,66 @@ def theory_figure(results: Results) -> Figure:
     middle.set_title("RMHC with noise N(0,1)", loc="left")
     for axes in (left, middle):
         axes.set_ylabel("evaluations / n")
-    bests = [theory.best_resamples(n) for n in sizes]
-    right.plot(sizes, bests, color=ALGORITHM_COLOURS["rmhc"], drawstyle="steps-mid")
-    right.set_title("Best r for RMHC without history", loc="left")
-    right.set_ylabel("r")
-    right.set_ylim(bottom=0)
+    _best_resamples(right, results, shorter)
     for axes in (left, middle, right):
         axes.set_xlabel("n (bits)")
-    left.set_xlim(0, 1020)
-    right.set_xlim(0, 1020)
+    for axes in (left, right):
+        axes.set_xlim(0, 1.02 * sizes[-1])
+        axes.xaxis.set_major_locator(MaxNLocator(5))
     middle.xaxis.set_major_formatter(_PLAIN)
-    right.yaxis.set_major_locator(MaxNLocator(integer=True))
     left.set_ylim(bottom=0)
     handles = [_handle(ALGORITHM_NAMES[a], c, "none") for a, c in ALGORITHM_COLOURS.items()]
     handles += [
-        _handle(f"r = {r}", resamples_colour(r), marker)
+        _handle(f"r = {r}", resamples_colour(r, several), marker)
         for marker, r in zip(_markers(several), several, strict=True)
     ]
     handles.append(_handle("expected (lines)", "#555555", "none"))
     handles.append(_handle("measured, all runs solved", "#555555", "o", "none"))
     figure.legend(handles=handles, loc="outside lower center", ncols=5)
     return figure
+
+
+def theory_sizes(measured: Sequence[int]) -> list[int]:
+    """Choose some n for the lines: up to 1000, and on to the largest that was measured.
+
+    Example:
+        >>> from hillbandit.experiments.figures import theory_sizes
+        >>> theory_sizes([2000])[-4:]
+        [975, 1000, 1414, 2000]
+
+    Args:
+        measured: The n of the points.
+    """
+    sizes = [*range(10, 60, 5), *range(60, 150, 10), *range(150, 1001, 25)]
+    top = max(measured, default=0)
+    if top > sizes[-1]:
+        steps = math.ceil(2 * math.log2(top / sizes[-1]))
+        sizes += [round(1000 * (top / 1000) ** (step / steps)) for step in range(1, steps + 1)]
+    return sizes
+
+
+def _best_resamples(axes: Axes, results: Results, sizes: Sequence[int]) -> None:
+    """Draw the r that RMHC would need without history, and the best of those that were tried."""
+    colour = ALGORITHM_COLOURS["rmhc"]
+    bests = [theory.best_resamples(n) for n in sizes]
+    axes.plot(sizes, bests, color=colour, drawstyle="steps-mid", label="expected without history")
+    measured = best_resamples(results, "rmhc")
+    if measured:
+        tried = _values(results.plan.cells["noisy-onemax"], "resamples")
+        axes.plot(
+            list(measured),
+            [r for r, _ in measured.values()],
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            color=colour,
+            label=f"measured: lowest ERT of r = {', '.join(map(str, tried))}",
+        )
+    axes.set_title("Best r for RMHC with noise N(0,1)", loc="left")
+    axes.set_ylabel("r")
+    axes.set_ylim(0, 1.25 * max(*bests, *(r for r, _ in measured.values())))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="upper left")
 
 
 def _points(

@@ -1,36 +1,30 @@
 """The results on disk: one line of JSON for each finished task, appended and flushed to the disk.
 
-The first line says what the others belong to: the format, the version and the seed. A line that a
-kill or a full disk left unfinished is cut off when the journal is opened again.
+The first line says what the others belong to: the format, the version, the code and the seed. Each
+command that makes runs writes a line about itself before its first ones, and each line of runs has
+the seconds since that command began, so that the time of one that was killed is known too. A line
+that a kill or a full disk left unfinished is cut off when the journal is opened again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from hillbandit._version import __version__
+from hillbandit.experiments.digest import code_digest
 from hillbandit.experiments.plan import Cell, Refused, Task
 from hillbandit.experiments.simulation import Record
 
 FILE = "journal.jsonl"
-FORMAT = 1
-CODE = ("kernels.py", "readings.py", "simulation.py")
-"""The files that decide what a run gives."""
-
-
-def code_digest() -> str:
-    """Identify the code that makes the runs, so that those of changed code are not mixed."""
-    digest = hashlib.sha256()
-    for name in CODE:
-        digest.update(Path(__file__).with_name(name).read_bytes())
-    return digest.hexdigest()[:16]
+FORMAT = 2
 
 
 class Journal:
@@ -51,14 +45,22 @@ class Journal:
     Args:
         folder: The results folder; it is made if it does not exist.
         seed: The plan's seed.
+        session: What is to be known of the command that opens it.
 
     Raises:
         Refused: If the folder holds results of another version, other code or another seed,
             another process is writing to it, or it cannot be used.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], seed: int) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], seed: int, session: dict[str, Any] | None = None
+    ) -> None:
         self.path = Path(folder) / FILE
+        self.sessions: list[dict[str, Any]] = []
+        """The commands that made these runs, with how long each took and how many it made."""
+        self._clock = time.monotonic()
+        self._session = session
+        self._begun = False
         self._runs: dict[Cell, dict[int, Record]] = {}
         header = {
             "format": FORMAT,
@@ -113,12 +115,46 @@ class Journal:
         Raises:
             OSError: If the disk is full; the journal is then as it was before.
         """
-        line = json.dumps(
-            {"cell": task.cell.as_dict(), "first": task.first, "runs": records},
-            separators=(",", ":"),
+        if self._session is not None and not self._begun:
+            self._append(_line({"session": self._session}))
+            self._begin(self._session)
+            self._begun = True
+        at = self._seconds()
+        self._append(
+            _line({"cell": task.cell.as_dict(), "first": task.first, "runs": records, "at": at})
         )
-        self._append(line)
         self._take(task.cell, task.first, records)
+        self._count(at, len(records))
+
+    def end(self) -> None:
+        """Note how long this command took in all; one that made no runs leaves no trace.
+
+        Raises:
+            OSError: If the disk is full; the journal is then as it was before.
+        """
+        if self._begun:
+            at = self._seconds()
+            self._append(_line({"at": at}))
+            self._count(at, 0)
+
+    def sessions_now(self) -> list[dict[str, Any]]:
+        """List the commands that made these runs, this one with the time up to now."""
+        if self._begun:
+            *earlier, now = self.sessions
+            return [*earlier, {**now, "duration_seconds": self._seconds()}]
+        alone = {**(self._session or {}), "duration_seconds": self._seconds(), "runs_made": 0}
+        return self.sessions or [alone]
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self._clock, 1)
+
+    def _begin(self, session: dict[str, Any]) -> None:
+        self.sessions.append({**session, "duration_seconds": 0.0, "runs_made": 0})
+
+    def _count(self, at: float, runs: int) -> None:
+        if self.sessions:
+            self.sessions[-1]["duration_seconds"] = at
+            self.sessions[-1]["runs_made"] += runs
 
     def _append(self, line: str) -> None:
         end = self._file.seek(0, os.SEEK_END)
@@ -135,10 +171,10 @@ class Journal:
         os.truncate(self.path, end)
         broken = self._file
         self._file = self.path.open("a+b")
-        try:
+        with contextlib.suppress(OSError):
             broken.close()
-        except OSError:
-            os.truncate(self.path, end)
+        # closing it may have written what the buffer held, now that there was room again
+        os.truncate(self.path, end)
         self._lock()
 
     def _lock(self) -> None:
@@ -158,11 +194,15 @@ class Journal:
                 data = json.loads(raw)
                 if number == 0:
                     self._check(data, header)
+                elif "session" in data:
+                    self._begin(data["session"])
                 else:
-                    self._take(Cell.from_dict(data["cell"]), data["first"], data["runs"])
+                    if "cell" in data:
+                        self._take(Cell.from_dict(data["cell"]), data["first"], data["runs"])
+                    self._count(data["at"], len(data.get("runs", ())))
             except Refused:
                 raise
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (LookupError, ValueError, TypeError, AttributeError):
                 raise Refused(
                     f"Line {number + 1} of {self.path} is damaged; delete the folder, or choose "
                     "another with --out."
@@ -194,3 +234,7 @@ class Journal:
 
     def _take(self, cell: Cell, first: int, records: list[Record]) -> None:
         self._runs.setdefault(cell, {}).update(enumerate(records, first))
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":"))

@@ -193,10 +193,12 @@ def make_plan(options: Options) -> Plan:
     ):
         if values is not None:
             _check(what, values, 1, highest)
+    # a thinned grid still goes from small to large, or it could not bear the verdicts
     onemax_n = _chosen(options.n, (50, 100, 200, 500, 1000) if quick else ONEMAX_N)
-    noisy_n = _chosen(options.n, (10, 50, 100) if quick else (10, *ONEMAX_N))
-    road_n = _chosen(options.n, (64, 128) if quick else ROYAL_ROAD_N)
-    blocks = _chosen(options.blocks, (2, 4, 8, 16) if quick else BLOCKS)
+    noisy_n = _chosen(options.n, (10, 50, 100, 200, 500, 1000) if quick else (10, *ONEMAX_N))
+    road_n = _chosen(options.n, (64, 128, 256, 512) if quick else ROYAL_ROAD_N)
+    noisy_road_n = _chosen(options.n, (64, 128) if quick else ROYAL_ROAD_N)
+    blocks = _chosen(options.blocks, BLOCKS)
     resamples = _chosen(options.resamples, RESAMPLES)
     if {"royal-road", "noisy-royal-road"} & set(names):
         _check_blocks(blocks, road_n)
@@ -204,7 +206,7 @@ def make_plan(options: Options) -> Plan:
         "onemax": lambda: _grid("onemax", (0.0,), (1,), (1,), onemax_n),
         "noisy-onemax": lambda: _grid("onemax", (1.0,), resamples, (1,), noisy_n),
         "royal-road": lambda: _grid("royal_road", (0.0,), (1,), blocks, road_n),
-        "noisy-royal-road": lambda: _noisy_royal_road(options, blocks, road_n),
+        "noisy-royal-road": lambda: _noisy_royal_road(options, blocks, noisy_road_n),
         "readings": lambda: _readings(READING_PROBLEMS[1:4:2] if quick else READING_PROBLEMS),
         "endings": lambda: _endings((1, 5) if quick else (1, 2, 5, 10)),
         "theory": lambda: (),

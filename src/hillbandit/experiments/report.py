@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,15 @@ from hillbandit.experiments.document import (
     to_html,
     to_markdown,
 )
+from hillbandit.experiments.explanations import (
+    beside_the_authors_ending,
+    problem_name,
+    reading_name,
+    reading_problems,
+    which_reading_fits,
+    who_solves_noisy_royal_road,
+    why_the_bandit_fails,
+)
 from hillbandit.experiments.figures import draw_all
 from hillbandit.experiments.plan import NAMES, Cell, reading_variants
 from hillbandit.experiments.results import (
@@ -28,7 +37,15 @@ from hillbandit.experiments.results import (
     ending_values,
     exploration_cells,
 )
-from hillbandit.experiments.statistics import FAR, Comparison, Summary, compare, z_score
+from hillbandit.experiments.statistics import (
+    FAR,
+    Comparison,
+    Published,
+    Summary,
+    compare,
+    published_results,
+    z_score,
+)
 from hillbandit.experiments.tables import write_text
 
 TITLE = "Bandit-based Random Mutation Hill-Climbing, reproduced"
@@ -38,19 +55,19 @@ CITATION = (
 )
 
 
-def write_report(results: Results, out: Path, facts: dict[str, Any]) -> Path:
+def write_report(results: Results, out: Path, facts: Callable[[], dict[str, Any]]) -> Path:
     """Draw the figures, and write report.html and report.md.
 
     Args:
         results: Our runs.
         out: The results folder.
-        facts: The manifest.
+        facts: Gives the manifest; asked for when the figures are there, so that it has their time.
 
     Returns:
         The path of report.html.
     """
     pictures = draw_all(results, out / "figures")
-    blocks = list(compose(results, pictures, facts))
+    blocks = list(compose(results, pictures, facts()))
     write_text(out / "report.md", to_markdown(blocks, out))
     path = out / "report.html"
     write_text(path, to_html(blocks, TITLE))
@@ -69,11 +86,13 @@ def compose(results: Results, pictures: dict[str, Path], facts: dict[str, Any]) 
     yield Heading(1, TITLE)
     yield Paragraph(CITATION)
     thinned = " from a thinned grid (`--quick`)" if plan.quick else ""
+    further = sum(map(len, results.further.values()))
+    again = f", {further:,} of them to look again at points far from the published ones"
     yield Paragraph(
         f"Every cell was run {plan.repeats} times with the seed {plan.seed}{thinned}, with at most "
-        f"1000·n evaluations a run: {facts['runs']:,} runs. hillbandit {facts['hillbandit']}, "
-        f"Python {facts['python']}. A run counts as solved when the genome climbed from is the "
-        "optimum for the first time."
+        f"1000·n evaluations a run: {results.runs:,} runs{again if further else ''}. "
+        f"hillbandit {facts['hillbandit']}, Python {facts['python']}. A run counts as solved when "
+        "the genome climbed from is the optimum for the first time."
     )
     yield from _verdicts(results)
     comparisons = compare(results.summaries)
@@ -317,27 +336,12 @@ def _noisy_royal_road(results: Results, pictures: dict[str, Path]) -> Iterable[B
         "Royal Road with noise N(0,1): RMHC as archived; the share of runs that each algorithm "
         "solves; the bandit with other weights of exploration.",
     )
+    yield Paragraph(who_solves_noisy_royal_road(results))
     cells = exploration_cells(results)
     if not cells:
         return
     half = cells[0]
-    most = [cell for cell in cells if cell.resamples == half.resamples][-1]
-    yield Paragraph(
-        "**Why the bandit with k = 1/2 does not solve it.** In a block that is not complete a flip "
-        "changes nothing, so what is credited is noise: S_i(v) does a random walk, and since "
-        "credit goes both ways, max_v S_i(v) = |S_i| is never negative. A gene that was "
-        "lucky or unlucky early looks as if one of its values were good, whichever that is, and is "
-        "left alone; the explore term, k·sqrt(ln(T+1)/n_i), grows too slowly to bring it back. "
-        "The genes that happen to be balanced are mutated over and over: with k = 1/2 "
-        f"the busiest tenth of the genes gets {busiest_share(results, half):.0%} of all mutations, "
-        f"and with k = {most.k:g} {busiest_share(results, most):.0%}. (Evenly spread it would be "
-        f"{math.ceil(half.n / 10) / half.n:.0%}.) A block can be completed only if all of its "
-        "genes go on being tried. Without noise the problem does not arise: differences of 0 are "
-        "credited, and all genes of incomplete blocks stay equally urgent. k is in units of "
-        "fitness; to be heard over the noise it has to be of the size of what a block is worth. "
-        "With such a k the bandit solves noisy Royal Road, and needs fewer evaluations than RMHC. "
-        "(With k = 1/2 only blocks of 2 are within its reach, and only with much resampling.)"
-    )
+    yield from map(Paragraph, why_the_bandit_fails(results))
     rows = [
         (
             f"bandit, r = {cell.resamples}, k = {cell.k:g}",
@@ -371,29 +375,17 @@ def _outcome(summary: Summary) -> tuple[str, str, str]:
 
 def _readings(results: Results, pictures: dict[str, Path]) -> Iterable[Block]:
     del pictures
-    published = {c.published.cell: c.published for c in compare(results.summaries)}
-    cells = results.plan.cells["readings"]
-    problems = list(dict.fromkeys(replace(c, reading="published", k=0.5) for c in cells))
-    yield Paragraph(
-        "The printed equation 5 and the published results do not agree. Only one reading gives the "
-        "published numbers everywhere: sums credited both ways over n_i = 1 + the mutations "
-        "of the gene, ln(T+1) with T the evaluations of the whole run, and k = 1/2. OneMax without "
-        "noise hardly tells the readings apart; Royal Road and noisy OneMax do. “Printed” is the "
-        "equation to the letter, in which a value never reached has infinite urgency; “no reverse "
-        "credit” credits the new value only; “logarithm per gene” has ln(n_i+1) for ln(T+1). "
-        "Means over solved runs; the share of solved runs where it is not all."
-    )
+    published = {row.cell: row for row in published_results()}
+    problems = reading_problems(results)
+    yield from map(Paragraph, which_reading_fits(results))
     rows = [("published numbers", *(_theirs(published, cell) for cell in problems))]
     for reading, k in reading_variants():
-        name = "the reading used here" if (reading, k) == ("published", 0.5) else reading
-        if reading == "published" and k != 0.5:
-            name = f"the same with k = {k:g}"
         found = [results.summaries[replace(cell, reading=reading, k=k)] for cell in problems]
-        rows.append((name, *(_briefly(summary) for summary in found)))
-    yield Table(("reading", *(cell.label.replace(" bandit", "") for cell in problems)), rows)
+        rows.append((reading_name(reading, k), *(_briefly(summary) for summary in found)))
+    yield Table(("reading", *map(problem_name, problems)), rows)
 
 
-def _theirs(published: dict[Cell, Any], cell: Cell) -> str:
+def _theirs(published: dict[Cell, Published], cell: Cell) -> str:
     row = published.get(cell)
     return "" if row is None else _with_error(row.mean, row.standard_error)
 
@@ -443,6 +435,9 @@ def _endings(results: Results, pictures: dict[str, Path]) -> Iterable[Block]:
         ),
         rows,
     )
+    beside = beside_the_authors_ending(results)
+    if beside is not None:
+        yield Paragraph(beside)
 
 
 def _theory(results: Results, pictures: dict[str, Path]) -> Iterable[Block]:

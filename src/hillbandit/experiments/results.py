@@ -26,12 +26,19 @@ class Results:
     records: dict[Cell, list[Record]]
     summaries: dict[Cell, Summary] = field(default_factory=dict)
     """Of all cells whose runs end with the first hit."""
+    further: dict[Cell, list[Record]] = field(default_factory=dict)
+    """More runs, with seeds of their own, of cells far from the published mean."""
     again: dict[Cell, Summary] = field(default_factory=dict)
-    """Further runs, with seeds of their own, of cells far from the published mean."""
+    """What these come to."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are in all."""
+        return sum(map(len, (*self.records.values(), *self.further.values())))
 
 
 def paper_cells(plan: Plan) -> list[Cell]:
-    """List the cells of experiments 1 to 4 with the published urgency: those of the tables."""
+    """List the cells of first hits with the published urgency: those that have a summary row."""
     return [
         cell
         for cell in plan.distinct
@@ -55,6 +62,18 @@ def ending_values(results: Results, cell: Cell, at: int) -> tuple[float, ...]:
         sum(current) / len(runs) / cell.n,
         sum(recommended) / len(runs) / cell.n,
     )
+
+
+def best_resamples(results: Results, algorithm: str) -> dict[int, tuple[int, float]]:
+    """Give for each n of noisy OneMax that was solved the r of the lowest ERT, and that ERT."""
+    best: dict[int, tuple[int, float]] = {}
+    for cell in sorted(results.plan.cells.get("noisy-onemax", ())):
+        ert = results.summaries[cell].ert
+        if cell.algorithm != algorithm or ert is None:
+            continue
+        if cell.n not in best or ert < best[cell.n][1]:
+            best[cell.n] = cell.resamples, ert
+    return dict(sorted(best.items()))
 
 
 def exploration_cells(results: Results) -> list[Cell]:

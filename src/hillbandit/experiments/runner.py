@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shlex
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -14,8 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hillbandit._version import __version__
+from hillbandit.experiments.digest import code_digest
 from hillbandit.experiments.engines import Engine
-from hillbandit.experiments.journal import Journal, code_digest
+from hillbandit.experiments.journal import Journal
 from hillbandit.experiments.plan import NAMES, Cell, Plan, Refused, Task
 from hillbandit.experiments.results import Results
 from hillbandit.experiments.simulation import Record, compile_kernels
@@ -50,6 +50,9 @@ def reproduce(
 ) -> Path:
     """Run what is missing of a plan, and write everything that comes out of it.
 
+    Tables, figures and the report are of this plan. Those that an earlier one left in the folder
+    are written anew or removed; its runs stay in the journal, for when they are asked for again.
+
     Args:
         plan: What to run.
         folder: Where results go; what an earlier, perhaps interrupted, command left there is used.
@@ -66,36 +69,30 @@ def reproduce(
     # not at the top, because figures take a second to import
     from hillbandit.experiments.report import write_report
 
-    began, clock = datetime.now(UTC), time.monotonic()
+    session = {
+        "command": shlex.join(command),
+        "began": datetime.now(UTC).isoformat(timespec="seconds"),
+        "engine": engine.name,
+        "workers": engine.workers,
+    }
     out = Path(folder)
     try:
-        with Journal(out, plan.seed) as journal:
+        with Journal(out, plan.seed, session) as journal:
             runs = dict.fromkeys(plan.distinct, plan.repeats)
-            made = run_missing(runs, plan.seed, journal, engine, progress)
+            run_missing(runs, plan.seed, journal, engine, progress)
             results = collect(plan, journal)
             doubtful = dict.fromkeys(far_cells(results), AGAIN * plan.repeats)
-            made += run_missing(doubtful, plan.seed, journal, engine, progress)
-            results.again.update(
-                (cell, summary(journal.records(cell, count)[plan.repeats :]))
-                for cell, count in doubtful.items()
-            )
-        progress.say("Writing tables, figures and the report")
-        write_tables(results, out)
-        session = {
-            "command": shlex.join(command),
-            "began": began.isoformat(timespec="seconds"),
-            "duration_seconds": round(time.monotonic() - clock, 1),
-            "engine": engine.name,
-            "workers": engine.workers,
-            "runs_made": made,
-        }
-        path = out / "manifest.json"
-        sessions = earlier_sessions(path)
-        if made or not sessions:
-            sessions.append(session)
-        facts = manifest(plan, sessions)
-        write_text(path, json.dumps(facts, indent=2) + "\n")
-        return write_report(results, out, facts)
+            run_missing(doubtful, plan.seed, journal, engine, progress)
+            for cell, count in doubtful.items():
+                results.further[cell] = journal.records(cell, count)[plan.repeats :]
+                results.again[cell] = summary(results.further[cell])
+            progress.say("Writing tables, figures and the report")
+            write_tables(results, out)
+            report = write_report(results, out, lambda: manifest(results, journal.sessions_now()))
+            journal.end()
+            facts = manifest(results, journal.sessions_now())
+            write_text(out / "manifest.json", json.dumps(facts, indent=2) + "\n")
+        return report
     except OSError as error:
         raise Refused(
             f"{error.filename or out} could not be written: {error.strerror or error}. What is "
@@ -105,17 +102,13 @@ def reproduce(
 
 def run_missing(
     runs: dict[Cell, int], seed: int, journal: Journal, engine: Engine, progress: Progress
-) -> int:
-    """Run what the journal does not hold yet of so many runs of each cell, long tasks first.
-
-    Returns:
-        How many runs were made.
-    """
+) -> None:
+    """Run what the journal does not hold yet of so many runs of each cell, long tasks first."""
     tasks = [
         task for cell, count in runs.items() for task in missing_tasks(cell, count, seed, journal)
     ]
     if not tasks:
-        return 0
+        return
     work = {task: task.runs * expected_seconds(task.cell) for task in tasks}
     total = sum(count * expected_seconds(cell) for cell, count in runs.items())
     progress.say("Compiling the kernels (some seconds, the first time only)")
@@ -126,7 +119,6 @@ def run_missing(
         journal.add(task, records)
         del waiting[task]
         progress.step(task, work[task], list(waiting)[: engine.workers])
-    return sum(task.runs for task in tasks)
 
 
 def missing_tasks(cell: Cell, count: int, seed: int, journal: Journal) -> list[Task]:
@@ -185,8 +177,9 @@ def far_cells(results: Results) -> list[Cell]:
     ]
 
 
-def manifest(plan: Plan, sessions: list[dict[str, Any]]) -> dict[str, Any]:
+def manifest(results: Results, sessions: list[dict[str, Any]]) -> dict[str, Any]:
     """Say how the results came about; nothing in it names the machine or its user."""
+    plan = results.plan
     packages = {}
     for name in ("numpy", "numba", "matplotlib", "distributed"):
         try:
@@ -204,16 +197,7 @@ def manifest(plan: Plan, sessions: list[dict[str, Any]]) -> dict[str, Any]:
         "repeats": plan.repeats,
         "experiments": [NAMES[name] for name in plan.cells],
         "cells": len(plan.distinct),
-        "runs": plan.repeats * len(plan.distinct),
+        "runs": results.runs,
         "duration_seconds": round(sum(session["duration_seconds"] for session in sessions), 1),
         "sessions": sessions,
     }
-
-
-def earlier_sessions(path: Path) -> list[dict[str, Any]]:
-    """Read which commands have worked on these results before; none if that is not known."""
-    try:
-        sessions = json.loads(path.read_text(encoding="utf-8"))["sessions"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [s for s in sessions if isinstance(s, dict) and "duration_seconds" in s]

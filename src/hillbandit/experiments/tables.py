@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
 from hillbandit.experiments.plan import Cell
 from hillbandit.experiments.results import ENDING_COLUMNS, Results, ending_values, paper_cells
+from hillbandit.experiments.simulation import Record
 from hillbandit.experiments.statistics import Summary
 
 COLUMNS = ("problem", "algorithm", "noise_sd", "resamples", "block_size", "n")
+RUN_COLUMNS = (
+    *("run", "seed", "evaluations", "solved"),
+    *("reading", "k", "further", "checkpoints", "current", "recommended"),
+)
+"""The last three are of experiment 6: where it looks at a run, and the true values it finds there
+of the genome climbed from and of the recommendation."""
 SUMMARY_COLUMNS = (
     "mean_evaluations",
     "standard_error",
@@ -25,18 +32,15 @@ SUMMARY_COLUMNS = (
 
 
 def write_tables(results: Results, out: Path) -> None:
-    """Write runs.csv, summary.csv, readings.csv and endings.csv, those that there is data for."""
+    """Write runs.csv, summary.csv, readings.csv and endings.csv.
+
+    The last two are removed where an earlier plan left them and this one has no data for them.
+    """
+    for name in ("readings.csv", "endings.csv"):
+        (out / name).unlink(missing_ok=True)
     plan, summaries = results.plan, results.summaries
     cells = paper_cells(plan)
-    write_csv(
-        out / "runs.csv",
-        (*COLUMNS, "run", "seed", "evaluations", "solved"),
-        (
-            (*columns(cell), run, cell.seed(plan.seed, run), *record[:2])
-            for cell in cells
-            for run, record in enumerate(results.records[cell])
-        ),
-    )
+    write_csv(out / "runs.csv", (*COLUMNS, *RUN_COLUMNS), run_rows(results))
     write_csv(
         out / "summary.csv",
         (*COLUMNS, *SUMMARY_COLUMNS),
@@ -71,6 +75,38 @@ def write_tables(results: Results, out: Path) -> None:
                 for at, budget in enumerate(cell.checkpoints)
             ),
         )
+
+
+def run_rows(results: Results) -> Iterator[tuple[str | int, ...]]:
+    """Give every run of every experiment, those made to look again at a cell after its others."""
+    for cell, records in results.records.items():
+        further = results.further.get(cell, [])
+        for run, record in enumerate([*records, *further]):
+            yield (
+                *columns(cell),
+                run,
+                cell.seed(results.plan.seed, run),
+                *_evaluations_and_solved(cell, record),
+                cell.reading,
+                f"{cell.k:g}",
+                int(run >= len(records)),
+                *_looks(cell, record),
+            )
+
+
+def _evaluations_and_solved(cell: Cell, record: Record) -> tuple[int, int]:
+    """Give the evaluations up to the first hit, or all if there was none, and whether there was."""
+    if not cell.checkpoints:
+        return record[0], record[1]
+    return record[0] or cell.budget, int(record[0] > 0)
+
+
+def _looks(cell: Cell, record: Record) -> Iterator[str]:
+    """Give the checkpoints, and the two values at each; nothing of a run that ends with a hit."""
+    looks = len(cell.checkpoints)
+    yield " ".join(map(str, cell.checkpoints))
+    for first in (1, 1 + looks):
+        yield " ".join(map(str, record[first : first + looks])) if looks else ""
 
 
 def columns(cell: Cell) -> tuple[str | int, ...]:
