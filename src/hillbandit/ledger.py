@@ -41,6 +41,10 @@ class Confirmation:
     noise: float
     """The variance of an evaluation, as the search knew it."""
 
+    def ends_at(self, told: int) -> int:
+        """Tell how many evaluations the study has at its end, from how many it has now."""
+        return told - sum(map(len, self.fresh)) + self.evaluations
+
 
 @dataclass(slots=True)
 class Books:
@@ -230,6 +234,7 @@ class Ledger:
             trial = self.optimizer.request(self.optimizer.space.decode(genome))
             books.confirming[trial.number] = candidate
         else:
+            books.confirmation = None  # the search goes on: what was fresh is like any other now
             again = bool(books.retries)
             trial = self.optimizer.ask()
             if again:

@@ -94,6 +94,8 @@ class Limits:
                 raise ValueError("confirm= is a share of the budget: say budget= too.")
             if not 0 < self.confirm < 1:
                 raise ValueError(f"confirm must be between 0 and 1, not {self.confirm}.")
+            if self.budget < 2:
+                raise ValueError("confirm= needs a budget of 2 or more: to find, and to confirm.")
 
     @property
     def reserved(self) -> int:
@@ -228,28 +230,37 @@ class Loop:
         if limits.timeout is not None and seconds >= limits.timeout and ledger.books.told:
             return "timeout", None
         planned = ledger.books.told + len(self._running)
-        if ledger.books.confirmation is not None:
-            return self._next_confirmation()
-        if limits.budget is not None and planned >= limits.budget - limits.reserved:
-            if not limits.reserved or self._running:
+        if limits.budget is not None:
+            if planned >= limits.budget:
                 return "budget", None
-            return self._next_confirmation()
+            if not ledger.has_in_flight and self._confirms(planned, limits.budget):
+                return self._next_confirmation(limits.budget)
         try:
             return None, ledger.next_trial()
         except Exhausted as end:
             return f"exhausted: {end}", None
 
-    def _next_confirmation(self) -> tuple[str | None, Trial | None]:
+    def _confirms(self, planned: int, budget: int) -> bool:
+        """Tell whether it is time to confirm: the search is over, or a confirmation under way.
+
+        A confirmation is for the budget with which it was begun; with a greater one the search goes
+        on, and there is another confirmation at its end.
+        """
+        books = self._ledger.books
+        if books.confirmation is not None and budget <= books.confirmation.ends_at(books.told):
+            return True
+        return bool(self._limits.reserved) and planned >= budget - self._limits.reserved
+
+    def _next_confirmation(self, budget: int) -> tuple[str | None, Trial | None]:
         ledger = self._ledger
-        optimizer = ledger.optimizer
-        confirmation = ledger.books.confirmation
-        if confirmation is None:
-            reserved = self._limits.reserved
-            confirmation = ledger.confirm(prepared(optimizer, reserved))
-        if ledger.has_in_flight:
-            return None, ledger.next_trial()
+        books = ledger.books
+        confirmation = books.confirmation
+        if confirmation is None or budget > confirmation.ends_at(books.told):
+            if self._running:
+                return "budget", None  # the candidates are chosen when all have come back
+            confirmation = ledger.confirm(prepared(ledger.optimizer, int(budget) - books.told))
         _, missing = still_missing(confirmation)
-        for candidate in ledger.books.confirming.values():
+        for candidate in books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)
         if not missing:

@@ -84,14 +84,13 @@ class Overview:
         self._identity, self.definition = found or (0, {})
         self.stopped: str | None = None
         """Why the last run ended; None while one is under way, or if it was killed."""
-        self.confirming = False
+        self.confirming = self.study.is_confirming
         """Whether the leading candidates are being, or have been, evaluated afresh."""
         for _, event in self._store.events(self._identity):
             if event.kind == "stop" and event.detail is not None:
                 self.stopped = str(event.detail["reason"])
             else:
                 self.stopped = None
-            self.confirming = self.confirming or event.kind == "confirm"
 
     @cached_property
     def writer(self) -> str | None:

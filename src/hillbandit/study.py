@@ -168,7 +168,8 @@ class Study:
             retries: As in `maximize`.
             max_failures: As in `maximize`.
             on_failure: As in `maximize`; "record" is the default of a study in a file.
-            confirm: As in `maximize`.
+            confirm: As in `maximize`. With a greater budget than that of an earlier confirmation
+                the search goes on, and knows the fresh evaluations like all others.
             progress: As in `maximize`.
 
         Raises:
@@ -265,6 +266,11 @@ class Study:
         """Give the recommendation by fresh evaluations, once the confirmation is complete."""
         confirmation = self._ledger.books.confirmation
         return None if confirmation is None else confirmed(self.optimizer, confirmation)
+
+    @property
+    def is_confirming(self) -> bool:
+        """Whether the search is over and a confirmation has begun, or is complete."""
+        return self._ledger.books.confirmation is not None
 
     @property
     def is_confirmed(self) -> bool:
