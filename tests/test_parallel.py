@@ -100,6 +100,72 @@ def test_workers_that_outnumber_a_small_space_end_it_together() -> None:
     assert result.evaluations == len(result.history) >= 8
 
 
+class Together(DeterministicExecutor):
+    """An executor whose tasks all end at the same time."""
+
+    def _is_next(self, number: int) -> bool:
+        return number in self._tasks
+
+
+def told(path: Path) -> list[int]:
+    with hb.Study.open(path, read_only=True) as study:
+        return sorted(study.history().numbers.tolist())
+
+
+def stops(_: hb.Progress) -> bool:
+    return True
+
+
+def raises(_: hb.Progress) -> bool:
+    raise RuntimeError("a mistake in the callback")
+
+
+def test_what_came_back_with_a_reason_to_stop_is_kept(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"seed": 1, "executor": Together(8)}
+    first, second, third = (tmp_path / name for name in ("a.db", "b.db", "c.db"))
+    result = hb.maximize(OneMax(16), PROBLEM.space, 50, target=0, study=first, **how)
+    assert (result.stopped_because, result.evaluations) == ("target", 8)
+    assert told(first) == list(range(8))
+    seen: list[Any] = []
+    hb.maximize(OneMax(16), PROBLEM.space, 50, callbacks=[stops, seen.append], study=second, **how)
+    assert [state.evaluations for state in seen] == list(range(1, 9))
+    assert told(second) == list(range(8))
+    with pytest.raises(RuntimeError, match="a mistake"):
+        hb.maximize(OneMax(16), PROBLEM.space, 50, callbacks=[raises], study=third, **how)
+    assert told(third) == list(range(8))
+    # a budget is exact all the same
+    assert hb.maximize(OneMax(16), PROBLEM.space, 13, study=first, **how).evaluations == 13
+
+
+def first_fails(genome: Any, seed: int) -> float:
+    if seed == hb.Trial(0, genome, PROBLEM.space, 1).seed:
+        raise RuntimeError("the first one")
+    return float(PROBLEM(genome, seed=seed))
+
+
+def test_what_came_back_with_a_failure_for_the_caller_is_kept(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"noisy": True, "seed": 1, "study": tmp_path / "a.db"}
+    with pytest.raises(RuntimeError, match="the first one"):
+        hb.maximize(first_fails, PROBLEM.space, 50, on_failure="raise", executor=Together(8), **how)
+    assert told(tmp_path / "a.db") == list(range(1, 8))
+    # a success that comes with the one failure too many is an answer
+    result = hb.maximize(
+        first_fails, PROBLEM.space, 50, noisy=True, seed=1, max_failures=0, executor=Together(8)
+    )
+    assert (result.evaluations, result.failures) == (7, 1)
+
+
+def test_a_study_that_runs_again_evaluates_what_it_had_left_open(tmp_path: Path) -> None:
+    with hb.Study.open(tmp_path / "a.db", PROBLEM.space, noisy=True, seed=1) as study:
+        for budget in (20, 40):
+            study.run(PROBLEM, budget, callbacks=[stops], executor=DeterministicExecutor(8))
+            assert len(study.outstanding) == 7
+        result = study.run(PROBLEM, 40)
+        assert study.outstanding == []
+    check(result, 40)
+    assert sorted(result.history.numbers.tolist()) == list(range(40))
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")

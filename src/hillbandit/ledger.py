@@ -194,6 +194,10 @@ class Ledger:
         self._write(Event("ask", trial.number, trial.genome.tolist(), detail=detail))
         return trial
 
+    def reissue(self) -> None:
+        """Give trials that an earlier run has left open to this one, before any new ones."""
+        self._in_flight = self.optimizer.outstanding
+
     @property
     def has_in_flight(self) -> bool:
         """Whether trials of an earlier run are still to be evaluated."""

@@ -182,6 +182,7 @@ class Loop:
 
     def run(self) -> str:
         """Go on until there is a reason to stop, and return it."""
+        self._ledger.reissue()
         with self._interrupts:
             try:
                 reason = self._go()
@@ -200,10 +201,9 @@ class Loop:
                 return over or "budget"
             with self._interrupts.welcome():
                 outcomes = self._evaluator.finished(None)
-            for outcome in outcomes:
-                reason = self._take(outcome)
-                if reason is not None:
-                    return reason
+            reason = self._take_all(outcomes)
+            if reason is not None:
+                return reason
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -269,20 +269,46 @@ class Loop:
 
     # --- telling --------------------------------------------------------------------------------
 
+    def _take_all(self, outcomes: list[Outcome]) -> str | None:
+        """Take in all that has ended, also what came together with the first reason to stop."""
+        reason = None
+        for at, outcome in enumerate(outcomes, start=1):
+            try:
+                found = self._take(outcome)
+            except BaseException:  # the objective's, for the caller, or a callback's
+                for other in outcomes[at:]:
+                    self._record(other)
+                self._ledger.flush()
+                raise
+            reason = reason or found
+        return reason
+
+    def _record(self, outcome: Outcome) -> tuple[Trial, Outcome, Observation | None]:
+        """Write down how an evaluation ended; a value that is none is a failure."""
+        trial = self._running.pop(outcome.number)
+        if outcome.error is None:
+            try:
+                value = checked_value(outcome.value, trial)
+            except (TypeError, ValueError) as error:
+                text = f"{type(error).__name__}: {error}"
+                outcome = Outcome(trial.number, None, outcome.worker, text, exception=error)
+            else:
+                return trial, outcome, self._ledger.tell(trial, value, outcome.worker)
+        raising = self._limits.on_failure == "raise"
+        # an error that goes to the caller leaves the evaluation to be made again
+        tried = self._ledger.books.attempts.get(trial.number, 0)
+        retries = tried + 1 if raising else self._limits.retries
+        error = outcome.error or "unknown"
+        self._ledger.fail(trial, error, outcome.traceback, retries, outcome.worker)
+        log.warning("trial %d failed: %s", trial.number, error)
+        return trial, outcome, None
+
     def _take(self, outcome: Outcome) -> str | None:
         """Take in how an evaluation ended; return a reason to stop at once, if it is one."""
-        trial = self._running.pop(outcome.number)
-        if outcome.error is not None:
-            return self._fail(trial, outcome)
-        try:
-            value = checked_value(outcome.value, trial)
-        except (TypeError, ValueError) as error:
-            text = f"{type(error).__name__}: {error}"
-            return self._fail(
-                trial, Outcome(trial.number, None, outcome.worker, text, exception=error)
-            )
-        observation = self._ledger.tell(trial, value, outcome.worker)
-        log.debug("trial %d: %g", trial.number, value)
+        trial, outcome, observation = self._record(outcome)
+        if observation is None:
+            return self._failed(trial, outcome)
+        log.debug("trial %d: %g", trial.number, observation.value)
         state = self._progress(observation)
         self._bar.update(state)
         if self._callbacks:
@@ -305,15 +331,11 @@ class Loop:
             self._ledger.maximizing,
         )
 
-    def _fail(self, trial: Trial, outcome: Outcome) -> str | None:
+    def _failed(self, trial: Trial, outcome: Outcome) -> str | None:
+        """Raise what the caller wants to see, or tell whether there were too many failures."""
         limits, books = self._limits, self._ledger.books
         error = outcome.error or "unknown"
-        raising = limits.on_failure == "raise"
-        # an error that goes to the caller leaves the evaluation to be made again
-        retries = books.attempts.get(trial.number, 0) + 1 if raising else limits.retries
-        self._ledger.fail(trial, error, outcome.traceback, retries, outcome.worker)
-        log.warning("trial %d failed: %s", trial.number, error)
-        if raising:
+        if limits.on_failure == "raise":
             self._ledger.flush()
             raised = outcome.exception or StudyError(error)
             raised.add_note(f"hillbandit was evaluating trial {trial.number}: {trial.config!r}")
@@ -325,12 +347,7 @@ class Loop:
             reason = f"failures: {allowed} in a row"
         else:
             return None
-        reason += f"; the last was trial {trial.number}: {error}"
-        if not self._ledger.optimizer.evaluations:
-            self._ledger.stop(reason)
-            self._ledger.flush()
-            raise StudyError(f"No evaluation has succeeded ({reason}).")
-        return reason
+        return f"{reason}; the last was trial {trial.number}: {error}"
 
 
 def _target_reached(target: float | None, state: Progress) -> bool:
