@@ -4,6 +4,7 @@ import contextlib
 import json
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,7 +120,7 @@ def test_a_confirmation_that_was_interrupted_goes_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("slots", [1, 8])
 def test_a_budget_is_exact_with_a_confirmation_too(budget: int, share: float, slots: int) -> None:
     problem = Noisy(OneMax(8), seed=None)
-    how = {"executor": DeterministicExecutor(slots)}
+    how: dict[str, Any] = {"executor": DeterministicExecutor(slots)}
     result = hb.maximize(
         problem, problem.space, budget, noisy=True, seed=1, confirm=share, optimizer="rmhc", **how
     )
@@ -195,7 +196,7 @@ def test_a_confirmed_study_goes_on_with_a_greater_budget(
 
 def test_a_confirmation_that_was_left_for_a_greater_budget_is_forgotten(tmp_path: Path) -> None:
     problem = Noisy(OneMax(20), seed=None)
-    how = {"noisy": True, "seed": 1, "study": tmp_path / "a.db"}
+    how: dict[str, Any] = {"noisy": True, "seed": 1, "study": tmp_path / "a.db"}
     stopped = hb.maximize(
         problem,
         problem.space,

@@ -227,6 +227,23 @@ def test_closing_stops_what_runs_and_lets_nothing_begin(tmp_path: Path) -> None:
         program({})
 
 
+class Halved(Program):
+    """A program with a reading of its own."""
+
+    def value_of(self, output: str) -> float:
+        return super().value_of(output) / 2
+
+
+def test_a_program_serves_any_number_of_studies_and_stays_as_it_was(tmp_path: Path) -> None:
+    space = hb.Space({"x": range(4)})
+    with Halved([*script(tmp_path, "import sys; print(sys.argv[1])"), "{x}"]) as program:
+        for _ in range(2):
+            result = hb.maximize(program, space, 4, seed=1, workers=2, trial_timeout=20)
+            assert (result.failures, result.recommended.mean) == (0, 1.5)
+        assert program.timeout is None
+        assert program({"x": 2}) == 1.0
+
+
 def test_programs_do_not_outlive_a_study_that_is_killed(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     sleeper = script(
@@ -293,7 +310,15 @@ def test_failures_of_a_program_are_recorded_and_the_study_goes_on(tmp_path: Path
     assert result.failures > 0
     assert result.history.values.min() >= 4
     assert result.recommended.mean == result.history.values.max()
-    assert program.timeout == 30
+    assert program.timeout is None  # the study's, and not the caller's
+
+
+def test_the_time_of_a_trial_is_kept_by_the_program_of_a_study(tmp_path: Path) -> None:
+    program = Program([*script(tmp_path, "import time, sys; time.sleep(60)"), "{x}"])
+    with pytest.raises(hb.StudyError, match=r"it took longer than 0\.1 seconds and was stopped"):
+        hb.maximize(
+            program, hb.Space({"x": range(4)}), 4, seed=1, trial_timeout=0.1, max_failures=1
+        )
 
 
 def test_the_trials_seed_makes_a_random_program_repeatable(tmp_path: Path) -> None:

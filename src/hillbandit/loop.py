@@ -289,9 +289,9 @@ class Loop:
         if outcome.error is None:
             try:
                 value = checked_value(outcome.value, trial)
-            except (TypeError, ValueError) as error:
-                text = f"{type(error).__name__}: {error}"
-                outcome = Outcome(trial.number, None, outcome.worker, text, exception=error)
+            except (TypeError, ValueError) as wrong:
+                text = f"{type(wrong).__name__}: {wrong}"
+                outcome = Outcome(trial.number, None, outcome.worker, text, exception=wrong)
             else:
                 return trial, outcome, self._ledger.tell(trial, value, outcome.worker)
         raising = self._limits.on_failure == "raise"

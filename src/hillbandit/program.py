@@ -54,6 +54,9 @@ class TrialTimeout(ProgramError):  # noqa: N818 - so it is called where workers 
 class Program:
     """An objective that runs a program and reads the value from what it prints.
 
+    A study works with a copy of its own, which it closes at its end; so the same program serves
+    any number of studies.
+
     Example:
         >>> import sys, hillbandit as hb
         >>> from hillbandit.program import Program
@@ -110,6 +113,9 @@ class Program:
         self.regex = regex
         self.json_key = json_key
         self.timeout = timeout
+        self._begin()
+
+    def _begin(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -239,9 +245,14 @@ class Program:
     ) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # what is running stays here; a copy, as an executor on other machines needs it, is fresh
-        return _copy, (self.command, self.regex, self.json_key, self.timeout)
+    def __getstate__(self) -> dict[str, Any]:
+        # what is running stays here: a copy, for a study or for another machine, is fresh
+        own = ("_running", "_lock", "_closed", "_guard")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     def _run(self, arguments: list[str], out: IO[bytes], err: IO[bytes]) -> int:
         with self._lock:
@@ -366,12 +377,6 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return str(value)
-
-
-def _copy(
-    command: tuple[str, ...], regex: str | None, json_key: str | None, timeout: float | None
-) -> Program:
-    return Program(command, regex=regex, json_key=json_key, timeout=timeout)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

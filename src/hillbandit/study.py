@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -187,6 +188,8 @@ class Study:
             wanted = retries or max_failures is not None
             parallel = workers is not None or executor is not None or trial_timeout is not None
             on_failure = "record" if ledger.store is not None or wanted or parallel else "raise"
+        if external := getattr(objective, "external", False):
+            objective = copy.copy(objective)  # ours to close; the caller's can run again
         limits = Limits(budget, timeout, target, retries, max_failures, on_failure, confirm)
         evaluator = _evaluator(objective, workers, executor, trial_timeout)
         log.info(
@@ -200,7 +203,7 @@ class Study:
                 reason = Loop(ledger, evaluator, objective, limits, callbacks, bar).run()
         finally:
             evaluator.close()
-            if getattr(objective, "external", False):
+            if external:
                 objective.close()  # type: ignore[attr-defined]
         if not self.optimizer.evaluations:
             raise StudyError(f"No evaluation has succeeded ({reason}).")
