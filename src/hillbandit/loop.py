@@ -9,7 +9,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -46,6 +46,12 @@ class Progress:
     """The optimiser itself, which always maximises: its values have the opposite sign under
     `minimize`."""
     maximizing: bool = field(repr=False)
+    _running: Mapping[int, Trial] = field(repr=False, default_factory=dict)
+
+    @property
+    def running(self) -> int:
+        """How many evaluations are under way, now and not when this one was told."""
+        return len(self._running)
 
     def recommend(self) -> Recommendation:
         """Give the recommendation so far."""
@@ -329,6 +335,7 @@ class Loop:
             books.failed,
             self._ledger.optimizer,
             self._ledger.maximizing,
+            self._running,
         )
 
     def _failed(self, trial: Trial, outcome: Outcome) -> str | None:
