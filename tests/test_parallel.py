@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -190,6 +191,8 @@ def test_a_dask_cluster_of_two_processes(cluster: Any) -> None:
 def grumpy(genome: Any, seed: int) -> float:
     if seed % 5 == 0:
         raise RuntimeError("not today")
+    if seed % 5 == 1:
+        sys.exit("nor ever")
     return float(PROBLEM(genome, seed=seed))
 
 

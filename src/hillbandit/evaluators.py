@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -22,6 +23,9 @@ POLL_SECONDS = 0.05
 ORPHAN_SECONDS = 0.5
 """How often a worker looks whether the process that it works for is still there."""
 
+WHERE = "_hillbandit_worker"
+"""The attribute of an exception that names the process in which it was raised."""
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -33,11 +37,28 @@ class Task:
     """None where the objective does not take one."""
     number: int
 
-    def __call__(self) -> tuple[Any, str]:
-        """Evaluate; return the value and where that was."""
+    def evaluate(self) -> Any:
+        """Evaluate here, whatever that raises."""
         if self.seed is None:
-            return self.objective(self.config), worker_name()
-        return self.objective(self.config, seed=self.seed), worker_name()
+            return self.objective(self.config)
+        return self.objective(self.config, seed=self.seed)
+
+    def __call__(self) -> tuple[Any, str]:
+        """Evaluate on an executor; return the value and where that was.
+
+        Raises:
+            RuntimeError: If the objective asks for the end of the process, which is not its own.
+            Exception: What the objective raises; it also says where that was.
+        """
+        try:
+            try:
+                return self.evaluate(), worker_name()
+            except SystemExit as error:
+                raise RuntimeError(_short(error)) from error
+        except Exception as error:
+            with contextlib.suppress(Exception):  # it may have no room for it
+                setattr(error, WHERE, worker_name())
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +105,10 @@ class InProcess:
         """Evaluate."""
         task = self._tasks.pop()
         try:
-            value, worker = task()
-        except Exception as error:
+            value = task.evaluate()
+        except (Exception, SystemExit) as error:
             return [_failed(task.number, error, worker_name())]
-        return [Outcome(task.number, value, worker)]
+        return [Outcome(task.number, value, worker_name())]
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
@@ -214,7 +235,7 @@ def _serve(pipe: Any, parents: Any, objective: Callable[..., Any]) -> None:
             return
         answer: tuple[float | str | None, str | None, str]
         try:
-            value, _ = Task(objective, config, seed, 0)()
+            value = Task(objective, config, seed, 0).evaluate()
             answer = (float(value) if hasattr(value, "__float__") else repr(value), None, "")
         except BaseException as error:
             answer = (None, _short(error), traceback.format_exc())
@@ -281,8 +302,10 @@ class OnExecutor:
         future = self._running.pop(number)
         try:
             value, worker = future.result()
-        except Exception as error:
-            return _failed(number, error, None)
+        except (Exception, SystemExit) as error:
+            # what did not come from the objective has happened somewhere on the executor
+            unknown = f"{type(self._executor).__name__} of {worker_name()}"
+            return _failed(number, error, getattr(error, WHERE, unknown))
         return Outcome(number, value, worker)
 
     def close(self) -> None:
@@ -309,7 +332,7 @@ def _slots_of(executor: Any) -> int:
     raise StudyError("Say workers= with this executor: how many evaluations it takes at a time.")
 
 
-def _failed(number: int, error: BaseException, worker: str | None) -> Outcome:
+def _failed(number: int, error: BaseException, worker: str) -> Outcome:
     trace = "".join(traceback.format_exception(error))
     return Outcome(number, None, worker, _short(error), trace, error)
 

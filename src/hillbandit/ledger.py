@@ -16,7 +16,7 @@ import numpy as np
 from hillbandit.optimizers import Optimizer
 from hillbandit.optimizers.base import STATE_FORMAT
 from hillbandit.space import Config, Genome
-from hillbandit.store import Event, Store, StudyError
+from hillbandit.store import Event, Store, StudyError, worker_name
 from hillbandit.trial import History, Observation, Trial
 
 REPLAY_SECONDS = 0.25
@@ -122,6 +122,7 @@ class Ledger:
         self._snapshot_cost = 0.0
         self._snapshot_seq = 0
         self._in_flight = optimizer.outstanding
+        self._name = worker_name()
 
     # --- opening --------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ class Ledger:
         """Take in an evaluation made earlier, outside the study."""
         self.optimizer.observe(config, self._sign(value))
         genome = self.optimizer.space.encode(config).tolist()
-        self._write(Event("known", genome=genome, value=value))
+        self._write(Event("known", genome=genome, value=value, worker=self._name))
 
     def next_trial(self, candidate: int | None = None) -> Trial:
         """Give a trial to evaluate: one that was in flight when the study stopped, or a new one.
@@ -191,7 +192,8 @@ class Ledger:
             return self._in_flight.pop(0)
         trial = self._ask(candidate)
         detail = None if candidate is None else {"candidate": candidate}
-        self._write(Event("ask", trial.number, trial.genome.tolist(), detail=detail))
+        genome = trial.genome.tolist()
+        self._write(Event("ask", trial.number, genome, worker=self._name, detail=detail))
         return trial
 
     def reissue(self) -> None:
@@ -206,7 +208,7 @@ class Ledger:
     def tell(self, trial: Trial, value: float, worker: str | None) -> Observation:
         """Take in the value of a trial, in the user's own sign."""
         self._tell(trial, value)
-        self._write(Event("tell", trial.number, value=value, worker=worker))
+        self._write(Event("tell", trial.number, value=value, worker=worker or self._name))
         return self._memory.append(trial.number, trial.genome, value)
 
     def fail(
@@ -216,7 +218,7 @@ class Ledger:
         retry = self.books.attempts.get(trial.number, 0) < retries
         self._fail(trial, error, retry)
         detail = {"error": error, "traceback": traceback, "retry": retry}
-        self._write(Event("fail", trial.number, worker=worker, detail=detail))
+        self._write(Event("fail", trial.number, worker=worker or self._name, detail=detail))
 
     def confirm(self, confirmation: Confirmation) -> Confirmation:
         """Begin a confirmation."""
