@@ -116,10 +116,11 @@ class Study:
                     optimizer or default_optimizer(options), space, bool(noisy), seed, options
                 )
                 upwards = maximizing is not False
-                identity = store.create(name, definition(fresh, upwards))
-                store.lock(identity, name)
-                ledger = Ledger(fresh, maximizing=upwards, store=store, study=identity)
-                return cls(ledger, name)
+                new = store.create(name, definition(fresh, upwards))
+                if new is not None:
+                    ledger = Ledger(fresh, maximizing=upwards, store=store, study=new)
+                    return cls(ledger, name)
+                found = store.find(name)  # another process was quicker
             identity, begun = found or (0, {})
             if not read_only:
                 store.lock(identity, name)
