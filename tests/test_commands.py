@@ -361,6 +361,9 @@ def test_the_live_display_is_up_to_date_after_a_burst_and_while_nothing_ends() -
     assert [line for line in seen if "4 of 8" in line]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:.*multi-threaded:DeprecationWarning"
+)  # newer Pythons warn of a fork beside threads
 def test_the_live_display_and_forked_workers_do_not_block_each_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -99,6 +101,64 @@ def test_workers_that_outnumber_a_small_space_end_it_together() -> None:
     assert result.recommended.mean == 3
     assert result.stopped_because.startswith("exhausted")
     assert result.evaluations == len(result.history) >= 8
+
+
+def square(number: int) -> int:
+    return number**2
+
+
+def with_a_pool(genome: Any) -> float:
+    with multiprocessing.Pool(2) as pool:
+        return float(sum(pool.map(square, genome.tolist())))
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*multi-threaded:DeprecationWarning"
+)  # newer Pythons warn of a fork beside threads
+def test_an_objective_in_a_worker_can_have_processes_of_its_own() -> None:
+    result = hb.maximize(with_a_pool, PROBLEM.space, 4, seed=1, workers=2)
+    assert (result.evaluations, result.failures) == (4, 0)
+
+
+def gone(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True  # ended; nobody has asked for its exit code
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("end", ["it dies", "it hangs"])
+@pytest.mark.filterwarnings(
+    "ignore:.*multi-threaded:DeprecationWarning"
+)  # newer Pythons warn of a fork beside threads
+def test_a_worker_that_ends_takes_along_what_it_has_started(tmp_path: Path, end: str) -> None:
+    started = tmp_path / "started"
+
+    def forks(_: Any) -> float:
+        child = subprocess.Popen(["sleep", "60"], close_fds=False)
+        with started.open("a") as file:
+            file.write(f"{child.pid}\n")
+        if end == "it dies":
+            # like a forked process, this one has all of the worker's files open
+            if os.fork() == 0:
+                time.sleep(60)
+            os._exit(1)
+        time.sleep(60)
+        return 1.0
+
+    began = time.monotonic()
+    with pytest.raises(hb.StudyError, match="WorkerDied" if end == "it dies" else "TrialTimeout"):
+        hb.maximize(forks, PROBLEM.space, 4, seed=1, workers=1, max_failures=1, trial_timeout=3)
+    assert time.monotonic() - began < 20
+    pids = [int(line) for line in started.read_text().split()]
+    assert len(pids) == 2
+    assert all(gone(pid) for pid in pids)
 
 
 class Together(DeterministicExecutor):

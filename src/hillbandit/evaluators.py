@@ -20,6 +20,8 @@ from hillbandit.store import StudyError, worker_name
 
 POLL_SECONDS = 0.05
 """How long to wait between looks at futures that cannot call back."""
+DEAD_SECONDS = 0.5
+"""How often workers are looked at, whether they are still alive."""
 ORPHAN_SECONDS = 0.5
 """How often a worker looks whether the process that it works for is still there."""
 
@@ -150,7 +152,8 @@ class Workers:
         while True:
             ends = [w.deadline for w in self._busy if w.deadline is not None]
             ends += [until] if until is not None else []
-            wait = max(0.0, min(ends) - time.monotonic()) if ends else None
+            # what a worker has started may keep its end of the pipe open after its death
+            wait = max(0.0, min([*ends, time.monotonic() + DEAD_SECONDS]) - time.monotonic())
             multiprocessing.connection.wait([w.pipe for w in self._busy], wait)
             outcomes = [o for worker in list(self._busy) if (o := self._look(worker)) is not None]
             if outcomes or (until is not None and time.monotonic() >= until):
@@ -158,12 +161,15 @@ class Workers:
 
     def _look(self, worker: _Worker) -> Outcome | None:
         task = worker.task
+        dead = worker.is_dead()  # before the pipe, so that its last answer is not overlooked
         try:
             if worker.pipe.poll():
                 value, error, trace = worker.pipe.recv()
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 return Outcome(task.number, value, worker.name, error, trace)
+            if dead:
+                raise EOFError
         except (EOFError, OSError):
             self._busy.remove(worker)
             code = worker.kill()
@@ -195,8 +201,9 @@ class _Worker:
 
     def __init__(self, context: Any, objective: Callable[..., Any]) -> None:
         self.pipe, theirs = context.Pipe()
+        # a daemonic process could not have processes of its own, and the objective may need some
         self.process = context.Process(
-            target=_serve, args=(theirs, self.pipe, objective), daemon=True
+            target=_serve, args=(theirs, self.pipe, objective), daemon=False
         )
         self.process.start()
         theirs.close()
@@ -213,10 +220,26 @@ class _Worker:
             return False
         return True
 
+    def is_dead(self) -> bool:
+        """Tell whether the process has ended; where possible it is not reaped.
+
+        Until then neither its number nor that of its group can be another's.
+        """
+        if not hasattr(os, "waitid"):
+            return not self.process.is_alive()
+        how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        try:
+            return os.waitid(os.P_PID, self.process.pid, how) is not None
+        except ChildProcessError:  # somebody has reaped it
+            return True
+
     def kill(self) -> int | None:
         """End the process and what it has started; return its exit code."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         if self.process.is_alive():
-            self.process.kill()
+            self.process.kill()  # it may not have a group of its own yet
         self.process.join()
         self.pipe.close()
         code: int | None = self.process.exitcode
@@ -225,6 +248,8 @@ class _Worker:
 
 def _serve(pipe: Any, parents: Any, objective: Callable[..., Any]) -> None:
     """Evaluate what comes through the pipe until it is closed; the life of a worker process."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)  # a group of its own, so that all it starts can be ended with it
     parents.close()  # a copy of the parent's end would keep the pipe open after its death
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -249,6 +274,8 @@ def _end_with_parent(parent: int) -> None:
     """End this process when its parent has ended, in the middle of an evaluation too."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)  # with all that it has started
     os._exit(1)
 
 
