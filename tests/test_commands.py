@@ -527,6 +527,16 @@ def test_a_study_file_from_a_stranger_runs_nothing_and_is_told_in_a_sentence(
     assert not owned.exists()
 
 
+def test_going_on_with_a_study_that_has_no_definition_is_refused_in_a_sentence(
+    folder: Path,
+) -> None:
+    assert run(*words_for(2, "--study", "s.db")).exit_code == 0
+    with sqlite3.connect(folder / "s.db") as db:
+        db.execute("UPDATE studies SET definition = '{}'")
+    db.close()
+    assert "not a study that can be read" in one_sentence(run(*words_for(4, "--study", "s.db")))
+
+
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(data, dict):
         return [leaf for key, item in data.items() for leaf in leaves(item, (*path, key))]

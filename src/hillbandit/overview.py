@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hillbandit.space import Config, Genome
-from hillbandit.store import Store, StudyError
+from hillbandit.store import Store, StudyError, reading
 from hillbandit.study import Study
 from hillbandit.trial import Recommendation
 
@@ -236,28 +236,3 @@ def spread(answer: Recommendation) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody.
-
-    Args:
-        path: The file.
-
-    Raises:
-        StudyError: In place of the error.
-    """
-    try:
-        yield
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise StudyError(
-            f"{path} is not a study that can be read ({type(error).__name__}: {error})."
-        ) from error

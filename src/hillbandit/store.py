@@ -331,3 +331,28 @@ class Store:
 def worker_name() -> str:
     """Name this process as the journal does."""
     return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: In place of the error.
+    """
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise StudyError(
+            f"{path} is not a study that can be read ({type(error).__name__}: {error})."
+        ) from error

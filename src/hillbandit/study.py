@@ -27,7 +27,7 @@ from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
 from hillbandit.optimizers import Optimizer
 from hillbandit.progress import ProgressBar
 from hillbandit.space import Config, Predicate, Space
-from hillbandit.store import Store, StudyError
+from hillbandit.store import Store, StudyError, reading
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
 __all__ = ["Callback", "Progress", "Study", "StudyError", "maximize", "minimize"]
@@ -104,7 +104,8 @@ class Study:
         """
         store = Store(path, read_only=read_only)
         try:
-            found = store.find(name)
+            with reading(path):
+                found = store.find(name)
             if found is None and (read_only or space is None):
                 others = ", ".join(map(repr, store.names())) or "none"
                 raise StudyError(
@@ -124,15 +125,15 @@ class Study:
             identity, begun = found or (0, {})
             if not read_only:
                 store.lock(identity, name)
-            stored = stored_space(begun, space, valid, reading=read_only)
-            fresh = stored_optimizer(begun, stored)
             said = {"maximizing": maximizing, "noisy": noisy, "seed": seed} | options
             said["optimizer"] = optimizer if isinstance(optimizer, str | None) else optimizer.name
-            require_agreement(name, begun, said)
-            return cls(
-                Ledger.reopened(fresh, maximizing=begun["maximizing"], store=store, study=identity),
-                name,
-            )
+            with reading(path):  # it may come from anybody
+                stored = stored_space(begun, space, valid, reading=read_only)
+                fresh = stored_optimizer(begun, stored)
+                require_agreement(name, begun, said)
+                upwards = begun["maximizing"]
+                ledger = Ledger.reopened(fresh, maximizing=upwards, store=store, study=identity)
+            return cls(ledger, name)
         except BaseException:
             store.close()
             raise
