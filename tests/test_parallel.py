@@ -67,6 +67,32 @@ def test_any_executor_of_the_standard_library(pool: Any) -> None:
     check(result, 40)
 
 
+@pytest.mark.parametrize("kind", ["rmhc", "bandit_rmhc", "one_plus_one", "kalman"])
+@pytest.mark.parametrize("duplicates", ["reuse", "avoid"])
+@pytest.mark.parametrize("restart_after", [None, 3])
+def test_what_is_in_flight_is_not_evaluated_a_second_time(
+    kind: str, duplicates: Any, restart_after: int | None
+) -> None:
+    space = hb.Space({"a": range(3), "b": range(3), "c": range(2)})
+    restarts: dict[str, Any] = {} if kind == "kalman" else {"restart_after": restart_after}
+    for seed in range(10):
+        result = hb.maximize(
+            lambda config: sum(config.values()),
+            space,
+            100,
+            optimizer=kind,
+            seed=seed,
+            duplicates=duplicates,
+            executor=DeterministicExecutor(8, seed=seed),
+            **restarts,
+        )
+        evaluated = [tuple(genome) for genome in result.history.genomes.tolist()]
+        assert len(set(evaluated)) == len(evaluated)
+        assert result.stopped_because.startswith("exhausted")
+        if kind == "kalman" or restart_after is not None:
+            assert len(evaluated) == 18
+
+
 def test_the_same_order_of_completion_gives_the_same_run() -> None:
     runs = [
         hb.maximize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import random
 import signal
@@ -232,6 +234,35 @@ def test_interrupted_and_straight_parallel_runs_are_equal(tmp_path: Path) -> Non
         return [(e.kind, e.number, e.genome, e.value) for e in journal(path) if e.kind != "stop"]
 
     assert go(tmp_path / "a.db", [150]) == go(tmp_path / "b.db", [13, 14, 60, 119, 150])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("duplicates", ["reevaluate", "reuse", "avoid"])
+def test_the_journal_gives_the_optimiser_again_where_workers_found_nothing_to_do(
+    tmp_path: Path, kind: str, duplicates: Any
+) -> None:
+    space = hb.Space({"a": range(3), "b": range(3), "c": range(2)})
+
+    def sum_of(config: dict[str, int], seed: int) -> float:
+        if failing and seed % 5 == 0:
+            raise RuntimeError("bad luck")
+        return float(sum(config.values()) + noisy * random.Random(seed).gauss(0, 1))
+
+    idle = 0
+    for noisy, failing, seed in itertools.product([False, True], [False, True], range(2)):
+        if noisy and duplicates == "reuse":
+            continue
+        path = tmp_path / f"{noisy}{failing}{seed}.db"
+        with hb.Study.open(
+            path, space, optimizer=kind, noisy=noisy, seed=seed, duplicates=duplicates
+        ) as study:
+            study.run(sum_of, 40, executor=DeterministicExecutor(6, seed=seed))
+            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+                db.execute("DELETE FROM snapshots")
+            with hb.Study.open(path, read_only=True) as again:
+                assert again.optimizer.state_dict() == study.optimizer.state_dict()
+        idle += sum(event.kind == "exhausted" for event in journal(path))
+    assert idle > 0 or duplicates == "reevaluate"
 
 
 @pytest.mark.parametrize("optimizer", ["kalman", "bandit_rmhc"])

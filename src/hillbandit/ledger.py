@@ -6,6 +6,7 @@ that is opened again is the last snapshot of the optimiser with the later events
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from dataclasses import asdict, dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hillbandit.optimizers import Optimizer
+from hillbandit.optimizers import Exhausted, Optimizer
 from hillbandit.optimizers.base import STATE_FORMAT
 from hillbandit.space import Config, Genome
 from hillbandit.store import Event, Store, StudyError, worker_name
@@ -24,6 +25,8 @@ REPLAY_SECONDS = 0.25
 SNAPSHOT_SHARE = 0.25
 """… and when writing it takes at most this share of the optimiser's own time since. All three are
 processor time: a busy machine or a slow disk must not put snapshots off."""
+
+ANOTHER_VERSION = "the file was written by another version, or with another `valid`."
 
 
 @dataclass(slots=True)
@@ -157,8 +160,15 @@ class Ledger:
             if trial.number != event.number or trial.genome.tolist() != event.genome:
                 raise StudyError(
                     f"The journal asks for {event.genome} as trial {event.number}, where the "
-                    f"optimiser asks for {trial.genome.tolist()} as trial {trial.number}: the file "
-                    "was written by another version, or with another `valid`."
+                    f"optimiser asks for {trial.genome.tolist()} as trial {trial.number}: "
+                    f"{ANOTHER_VERSION}"
+                )
+        elif event.kind == "exhausted":
+            with contextlib.suppress(Exhausted):
+                trial = self._ask(None)
+                raise StudyError(
+                    f"The journal says that there was nothing to ask for, where the optimiser asks "
+                    f"for {trial.genome.tolist()} as trial {trial.number}: {ANOTHER_VERSION}"
                 )
         elif event.kind == "tell" and event.value is not None:
             self._tell(self._open(event.number), event.value)
@@ -190,7 +200,12 @@ class Ledger:
         """
         if self._in_flight:
             return self._in_flight.pop(0)
-        trial = self._ask(candidate)
+        try:
+            trial = self._ask(candidate)
+        except Exhausted:
+            # looking for something to ask for has drawn random numbers, and maybe reused values
+            self._write(Event("exhausted"))
+            raise
         detail = None if candidate is None else {"candidate": candidate}
         genome = trial.genome.tolist()
         self._write(Event("ask", trial.number, genome, worker=self._name, detail=detail))

@@ -25,7 +25,8 @@ BUSY_SECONDS = 30.0
 PAGE = 1_000
 """How many events are read at a time."""
 
-Kind = Literal["known", "ask", "tell", "fail", "confirm", "stop"]
+Kind = Literal["known", "ask", "tell", "fail", "exhausted", "confirm", "stop"]
+"""What can happen. "exhausted" is an ask that found nothing to evaluate for now."""
 
 SCHEMA = """
 CREATE TABLE studies (

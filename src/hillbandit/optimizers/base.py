@@ -440,6 +440,12 @@ class Optimizer(ABC):
         if self._best is None or value > self._best[0]:
             self._best = value, key, number
 
+    def _in_flight(self, genome: Genome) -> bool:
+        """Tell whether an evaluation of a genome has been asked for and not been told yet."""
+        return any(
+            np.array_equal(genome, proposed) for proposed, _ in (*self._open.values(), *self._again)
+        )
+
     def _expect_open(self, trial: Trial) -> _Proposal:
         if not isinstance(trial, Trial):
             raise TypeError(f"A trial from ask() is expected here, not {type(trial).__name__}.")

@@ -189,7 +189,8 @@ class Climber(Optimizer):
 
     def _allowed(self, moves: Moves) -> bool:
         """Tell whether a mutation may be evaluated; mostly nothing stands against any."""
-        if self.space.valid is None and self.duplicates != "avoid" and not self._lost:
+        alone = self.duplicates == "reevaluate" or (self.duplicates == "reuse" and not self._open)
+        if self.space.valid is None and alone and not self._lost:
             return True
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
@@ -198,6 +199,8 @@ class Climber(Optimizer):
         """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
         if self.duplicates == "avoid":
             return self._known(genome)
+        if self.duplicates == "reuse" and self._in_flight(genome):
+            return True  # its value will be there to be reused, but is not yet
         return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
@@ -206,6 +209,7 @@ class Climber(Optimizer):
         return (
             self._archive.row(key) is not None
             or key in self._lost
+            or self._in_flight(genome)
             or any(np.array_equal(genome, attempt.genome) for attempt in self._attempts.values())
         )
 
@@ -331,7 +335,8 @@ class Climber(Optimizer):
             return {}
         genome = self._incumbent.genome
         moves = self._siblings.union(genome, self._rng)
-        return moves if self.space.is_valid(mutated(genome, moves)) else {}
+        child = mutated(genome, moves)
+        return moves if self.space.is_valid(child) and not self._refused(child) else {}
 
     def _new_attempt(self, moves: Moves, union: bool, gainful: bool) -> None:
         identity = self._identities = self._identities + 1

@@ -288,7 +288,7 @@ class KalmanClimber(Optimizer):
                 self._current = self._elsewhere()  # one that cannot be evaluated is no start
             return self._issue(self._current, START, 0)
         if not self._layout.n:
-            if self.noisy or not self._begun:
+            if self.noisy:
                 # more evaluations of the only configuration still say more of its value
                 return self._issue(self._current, HOME, 0)
             raise Exhausted("a single configuration: no gene has more than one value")
@@ -359,7 +359,7 @@ class KalmanClimber(Optimizer):
 
     def _allowed(self, child: Genome) -> bool:
         """Tell whether a set may be evaluated; mostly nothing stands against any."""
-        if self._children and not self.noisy and self._in_flight(child):
+        if not self.noisy and self._in_flight(child):
             return False
         return self.space.is_valid(child) and not self._refused(child)
 
@@ -367,15 +367,14 @@ class KalmanClimber(Optimizer):
         """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
         if self.duplicates == "avoid":
             return self._known(genome)
+        if self.duplicates == "reuse" and self._in_flight(genome):
+            return True  # its value will be there to be reused, but is not yet
         return bool(self._lost) and self._archive.key(genome) in self._lost
 
     def _known(self, genome: Genome) -> bool:
         """Tell whether a genome has been evaluated, was dropped, or is on its way."""
         key = self._archive.key(genome)
         return self._archive.row(key) is not None or key in self._lost or self._in_flight(genome)
-
-    def _in_flight(self, genome: Genome) -> bool:
-        return any(np.array_equal(genome, child) for child in self._children.values())
 
     def _small_change(self, mean: Floats, sigma: Floats) -> Genome:
         """Find the most promising change of one gene that is allowed, or else of two."""
@@ -394,7 +393,7 @@ class KalmanClimber(Optimizer):
             child = self._mutated(np.array(change))
             if self.space.is_valid(child) and not self._refused(child):
                 return child
-        if self.duplicates == "avoid" or self._lost:
+        if self.duplicates != "reevaluate" or self._lost:
             return self._elsewhere()
         raise Exhausted(
             "no valid neighbour: every change of one gene is refused by `valid`, and so is every "
