@@ -212,6 +212,19 @@ def test_a_confirmation_that_was_left_for_a_greater_budget_is_forgotten(tmp_path
     assert len(set(result.history.numbers.tolist())) == 100
 
 
+def test_a_confirmation_stays_where_there_is_nothing_more_to_search(tmp_path: Path) -> None:
+    problem = Noisy(OneMax(2), seed=None)
+    how: dict[str, Any] = {"noisy": True, "seed": 1, "duplicates": "avoid", "confirm": 0.5}
+    how["study"] = tmp_path / "a.db"
+    first = hb.maximize(problem, problem.space, 8, **how)
+    second = hb.maximize(problem, problem.space, 30, **how)
+    assert second.stopped_because.startswith("exhausted")
+    assert (second.evaluations, second.confirmed) == (8, True)
+    assert str(second.recommended) == str(first.recommended)
+    with hb.Study.open(tmp_path / "a.db", read_only=True) as study:
+        assert study.is_confirmed
+
+
 def test_it_improves_the_answer_and_its_interval_at_the_same_total_budget() -> None:
     # one row of benchmarks/confirm.md: the (1+1)-EA measures each genome only once or twice
     problem = Noisy(OneMax(10), sd=3.0, seed=None)

@@ -255,9 +255,9 @@ class Ledger:
             trial = self.optimizer.request(self.optimizer.space.decode(genome))
             books.confirming[trial.number] = candidate
         else:
-            books.confirmation = None  # the search goes on: what was fresh is like any other now
             again = bool(books.retries)
             trial = self.optimizer.ask()
+            books.confirmation = None  # the search goes on: what was fresh is like any other now
             if again:
                 books.attempts[trial.number] = books.retries.popleft()
         self._thinking += time.thread_time() - began
