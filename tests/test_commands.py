@@ -330,10 +330,7 @@ def states(count: int) -> list[hb.Progress]:
     return found
 
 
-def test_the_live_display_shows_progress_the_best_speed_and_failures(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("hillbandit.live.LIVE_SECONDS", 0.0)
+def test_the_live_display_shows_progress_the_best_speed_and_failures() -> None:
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, width=100, color_system=None)
     with LiveDisplay(console, 8) as display:
@@ -347,6 +344,54 @@ def test_the_live_display_shows_progress_the_best_speed_and_failures(
     assert "[bold]x[/bold]=" in text
     assert "trial 3 failed: bad news" in text
     assert "\x1b[31m" not in text
+
+
+def test_the_live_display_is_up_to_date_after_a_burst_and_while_nothing_ends() -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    with LiveDisplay(console, 8) as display:
+        for state in states(4):  # together, and then nothing for long
+            display(state)
+        seen: list[str] = []
+        deadline = time.monotonic() + 20
+        while "0:02" not in "".join(seen):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+            seen = screen.getvalue().splitlines()
+    assert [line for line in seen if "4 of 8" in line]
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.*multi-threaded:DeprecationWarning"
+)  # newer Pythons warn of a fork beside threads
+def test_the_live_display_and_forked_workers_do_not_block_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("hillbandit.live.LIVE_SECONDS", 0.0)  # it draws nearly all of the time
+
+    def chatty(genome: Any) -> float:
+        sys.stderr.write("at work\n")
+        if genome[0]:
+            os._exit(1)  # so that there is a fork for many a trial
+        return float(genome.sum())
+
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100, color_system=None)
+    with LiveDisplay(console, 30) as display:
+        result = hb.maximize(
+            chatty,
+            hb.Space.binary(6),
+            30,
+            optimizer="rmhc",
+            noisy=True,
+            seed=1,
+            workers=2,
+            retries=1,
+            trial_timeout=30,
+            callbacks=[display],
+        )
+    assert result.failures > 0
+    assert "running" in screen.getvalue()
 
 
 def test_where_there_is_no_terminal_a_line_comes_now_and_then(
@@ -480,6 +525,16 @@ def test_a_study_file_from_a_stranger_runs_nothing_and_is_told_in_a_sentence(
                 if result.exit_code:
                     one_sentence(result)
     assert not owned.exists()
+
+
+def test_going_on_with_a_study_that_has_no_definition_is_refused_in_a_sentence(
+    folder: Path,
+) -> None:
+    assert run(*words_for(2, "--study", "s.db")).exit_code == 0
+    with sqlite3.connect(folder / "s.db") as db:
+        db.execute("UPDATE studies SET definition = '{}'")
+    db.close()
+    assert "not a study that can be read" in one_sentence(run(*words_for(4, "--study", "s.db")))
 
 
 def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -190,6 +191,52 @@ def test_a_broken_executor_is_a_sentence_and_not_a_hang() -> None:
         pytest.raises(hb.StudyError, match=r"takes no more work|in a row"),
     ):
         hb.maximize(die, SPACE, budget=50, seed=1, executor=pool)
+
+
+def leaves(genome: Any, seed: int) -> float:
+    if seed % 4 == 0:
+        sys.exit("out of here")
+    return float(genome.sum())
+
+
+@pytest.mark.parametrize("pool", [None, ThreadPoolExecutor, ProcessPoolExecutor, "workers"])
+def test_an_objective_that_calls_sys_exit_has_failed_and_the_study_goes_on(
+    tmp_path: Path, pool: Any
+) -> None:
+    path = tmp_path / "a.db"
+    how: dict[str, Any] = {"noisy": True, "seed": 1, "study": path}
+    if pool is None or pool == "workers":
+        how |= {} if pool is None else {"workers": 2}
+        result = hb.maximize(leaves, SPACE, 30, **how)
+    else:
+        with pool(2) as executor:
+            result = hb.maximize(leaves, SPACE, 30, executor=executor, **how)
+    assert result.evaluations == 30
+    assert result.failures > 0
+    errors = [str((e.detail or {})["error"]) for e in journal(path) if e.kind == "fail"]
+    assert len(errors) == result.failures
+    assert all(error.endswith("SystemExit: out of here") for error in errors)
+    # each row says where it happened, and who asked
+    here = f"process {os.getpid()} on "
+    for event in journal(path):
+        inside = event.kind == "ask" or pool in (None, ThreadPoolExecutor)
+        if event.kind in ("ask", "tell", "fail"):
+            assert (event.worker or "").startswith(here if inside else "process ")
+            assert inside or not (event.worker or "").startswith(here)
+
+
+def test_sys_exit_goes_to_the_caller_where_failures_do() -> None:
+    with pytest.raises(SystemExit, match="out of here"):
+        hb.maximize(leaves, SPACE, 30, noisy=True, seed=1)
+
+
+def test_a_failure_of_the_executor_itself_is_a_row_with_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with ProcessPoolExecutor(1) as pool, pytest.raises(hb.StudyError):
+        hb.maximize(die, SPACE, budget=50, seed=1, executor=pool, study=path)
+    rows = [event.worker or "" for event in journal(path) if event.kind == "fail"]
+    assert rows
+    assert all(row.startswith(f"ProcessPoolExecutor of process {os.getpid()}") for row in rows)
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,23 @@ def test_values_are_written_as_in_the_space_file() -> None:
         ("value 7 on x86_64 with v2", 7.0),
         ("1.5\nmodel saved", 1.5),
         ("-inf", -math.inf),
+        ("\x1b[32mscore \x1b[1;31m0.5\x1b[0m", 0.5),
+        ("(1, 2.5)", 2.5),
+        ("0.5, done", 0.5),
+        ("2x", 2.0),
+        ("0x1F\n7", 7.0),
     ],
 )
 def test_the_last_printed_number_is_the_value(output: str, value: float) -> None:
     assert Program(["sim"]).value_of(output) == value
+
+
+@pytest.mark.parametrize(
+    "output", ["3\ntotal 1,234.5", "3\n0x1F", "3\n0xff", "1_000", "1,234", "0.5,0.7", "1.2.3"]
+)
+def test_a_number_that_is_part_of_something_else_is_no_value(output: str) -> None:
+    with pytest.raises(ProgramError, match="a part of something else"):
+        Program(["sim"]).value_of(output)
 
 
 def test_a_nan_is_not_passed_over_for_an_earlier_number() -> None:
@@ -125,11 +138,15 @@ def test_a_regular_expression_finds_the_value_by_its_last_match() -> None:
         Program(["sim"], regex=r"seconds|(\d+) minutes").value_of(output)
 
 
-def test_a_json_key_finds_the_value_in_the_last_object_that_has_it() -> None:
+def test_a_json_key_finds_the_value_in_the_last_object() -> None:
     def found(output: str, key: str = "score") -> float:
         return Program(["sim"], json_key=key).value_of(output)
 
-    assert found('{"score": 1}\nwarning: 3\n{"score": 2.5}\n{"time": 9}\n') == 2.5
+    assert found('{"score": 1}\nwarning: 3\n{"score": 2.5}\nsaved {"score": 9}\n') == 2.5
+    assert found('loading\n{\n  "score": 4,\n  "by": [\n    {"score": 5}\n  ]\n}\ndone\n') == 4.0
+    assert found('[\n{"score": 5}\n]\n\x1b[1m{"score": 6}\x1b[0m\n[1]\n') == 6.0
+    assert found('{"score": 1}\n{"score": 2') == 1.0
+    assert found('{"score": 1\n  {"score": 2}') == 2.0
     assert found('{\n  "score": 4\n}\n') == 4.0
     assert found('{"a": {"b": 5}}', "a.b") == 5.0
     assert found('{"a.b": 6, "a": {"b": 5}}', "a.b") == 6.0
@@ -137,9 +154,13 @@ def test_a_json_key_finds_the_value_in_the_last_object_that_has_it() -> None:
         ("score 3", "no JSON object"),
         ("[3]", "no JSON object"),
         ('{"a": 1}', "no 'score'"),
+        ('{"score": 1}\n{"time": 9}\n', "no 'score'"),
+        ('{"score": 1}\n{\n  "time": {\n    "score": 9\n  }\n}\n', "no 'score'"),
         ('{"score": "3"}', "no number"),
         ('{"score": true}', "no number"),
         ("[" * 100_000, "no JSON object"),
+        ("[\n" * 100_000, "no JSON object"),
+        ('{"a": [\n{"score": 1},\n', "no JSON object"),
     ]:
         with pytest.raises(ProgramError, match=part):
             found(output)
@@ -227,6 +248,23 @@ def test_closing_stops_what_runs_and_lets_nothing_begin(tmp_path: Path) -> None:
         program({})
 
 
+class Halved(Program):
+    """A program with a reading of its own."""
+
+    def value_of(self, output: str) -> float:
+        return super().value_of(output) / 2
+
+
+def test_a_program_serves_any_number_of_studies_and_stays_as_it_was(tmp_path: Path) -> None:
+    space = hb.Space({"x": range(4)})
+    with Halved([*script(tmp_path, "import sys; print(sys.argv[1])"), "{x}"]) as program:
+        for _ in range(2):
+            result = hb.maximize(program, space, 4, seed=1, workers=2, trial_timeout=20)
+            assert (result.failures, result.recommended.mean) == (0, 1.5)
+        assert program.timeout is None
+        assert program({"x": 2}) == 1.0
+
+
 def test_programs_do_not_outlive_a_study_that_is_killed(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     sleeper = script(
@@ -293,7 +331,15 @@ def test_failures_of_a_program_are_recorded_and_the_study_goes_on(tmp_path: Path
     assert result.failures > 0
     assert result.history.values.min() >= 4
     assert result.recommended.mean == result.history.values.max()
-    assert program.timeout == 30
+    assert program.timeout is None  # the study's, and not the caller's
+
+
+def test_the_time_of_a_trial_is_kept_by_the_program_of_a_study(tmp_path: Path) -> None:
+    program = Program([*script(tmp_path, "import time, sys; time.sleep(60)"), "{x}"])
+    with pytest.raises(hb.StudyError, match=r"it took longer than 0\.1 seconds and was stopped"):
+        hb.maximize(
+            program, hb.Space({"x": range(4)}), 4, seed=1, trial_timeout=0.1, max_failures=1
+        )
 
 
 def test_the_trials_seed_makes_a_random_program_repeatable(tmp_path: Path) -> None:

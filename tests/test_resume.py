@@ -167,6 +167,31 @@ def test_no_worker_outlives_a_killed_study(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+def test_what_the_workers_of_a_killed_study_have_started_does_not_outlive_them(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import subprocess, sys, time, hillbandit as hb\n"
+        "def objective(genome):\n"
+        "    child = subprocess.Popen(['sleep', '60'])\n"
+        "    with open(sys.argv[1], 'a') as file: file.write(f'{child.pid}\\n')\n"
+        "    time.sleep(60)\n"
+        "hb.maximize(objective, hb.Space.binary(9), 50, workers=2, seed=1)\n"
+    )
+    started = tmp_path / "started"
+    process = subprocess.Popen([sys.executable, "-c", code, str(started)])
+    deadline = time.monotonic() + 20
+    while not started.exists() or started.read_text().count("\n") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    pids = [int(line) for line in started.read_text().split()]
+    while any(Path(f"/proc/{pid}").exists() for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_ctrl_c_at_random_moments_returns_what_is_known_and_changes_nothing(
     tmp_path: Path,
 ) -> None:

@@ -27,6 +27,8 @@ def bowl(config: dict[str, Any]) -> float:
 def test_events_come_back_as_they_were_written(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.db")
     study = store.create("one", {"anything": [1, 2.5, None]})
+    assert study is not None
+    assert store.create("one", {}) is None
     events = [
         Event("ask", 0, [1, 2, 3]),
         Event("tell", 0, value=-1.25, worker="me"),
@@ -201,6 +203,24 @@ def test_a_study_that_is_refused_is_not_left_open(tmp_path: Path, damage: str, r
     assert [name for name in opened if name.startswith(str(path))] == []
 
 
+@pytest.mark.parametrize("text", ["{}", "3", "[]", '"x"', '{"space": 3}', "[" * 100_000])
+@pytest.mark.parametrize("column", ["studies.definition", "snapshots.state", "events.detail"])
+def test_a_study_with_something_else_in_it_is_refused_in_a_sentence(
+    tmp_path: Path, column: str, text: str
+) -> None:
+    path = tmp_path / "a.db"
+    table, field = column.split(".")
+    hb.minimize(bowl, SPACE, budget=5, seed=1, study=path)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        if table == "events":
+            db.execute("DELETE FROM snapshots")
+            db.execute("UPDATE events SET kind = 'confirm' WHERE kind = 'stop'")
+        db.execute(f"UPDATE {table} SET {field} = ? WHERE {field} IS NOT NULL", (text,))
+    for how in ({"read_only": True}, {}, {"space": SPACE, "seed": 1}):
+        with pytest.raises(hb.StudyError, match=r"not a study that can be read|damaged"):
+            hb.Study.open(path, **how).close()
+
+
 def test_a_full_disk_is_a_sentence_and_what_was_written_is_safe(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     limit = 400_000
@@ -252,3 +272,49 @@ def test_a_second_writer_is_told_so_and_readers_are_welcome(tmp_path: Path) -> N
     writer.communicate()
     with hb.Study.open(path) as study:
         assert study.run(hb.problems.OneMax(20), budget=12).evaluations == 12
+
+
+def test_of_processes_that_begin_the_same_study_at_once_one_does_and_the_others_are_told(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import sys, hillbandit as hb\n"
+        "path = sys.argv[1]\n"
+        "print('ready', flush=True)\n"
+        "for i in range(int(sys.argv[2])):\n"
+        "    sys.stdin.readline()\n"
+        "    try:\n"
+        "        study = hb.Study.open(f'{path}{i}.db', hb.Space.binary(4), seed=1)\n"
+        "        print('begun', flush=True)\n"
+        "    except hb.StudyError as error:\n"
+        "        print(error, flush=True)\n"
+        "sys.stdin.read()\n"  # it keeps what it has until all have been heard
+    )
+    count, rounds = 4, 3
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "s"), str(rounds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(count)
+    ]
+
+    def heard(process: subprocess.Popen[str]) -> str:
+        assert process.stdout is not None
+        return process.stdout.readline().strip()
+
+    assert [heard(process) for process in processes] == ["ready"] * count
+    for i in range(rounds):
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        said = [heard(process) for process in processes]
+        assert said.count("begun") == 1, said
+        winner = processes[said.index("begun")].pid
+        told = f"The study 'study' in {tmp_path}/s{i}.db is being written by process {winner} on "
+        assert all(word == "begun" or word.startswith(told) for word in said), said
+    for process in processes:
+        process.communicate()

@@ -21,11 +21,11 @@ from rich.text import Text
 
 import hillbandit as hb
 from hillbandit.live import LiveDisplay
-from hillbandit.overview import Ended, Overview, config_text, reading, shown, spread
+from hillbandit.overview import Ended, Overview, config_text, shown, spread
 from hillbandit.program import Program, load_function, names_function
 from hillbandit.space import Space
 from hillbandit.space_file import read_space
-from hillbandit.store import StudyError
+from hillbandit.store import StudyError, reading
 from hillbandit.study import DEFAULT_NAME, Study
 from hillbandit.trial import Recommendation, Result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -19,8 +20,13 @@ from hillbandit.store import StudyError, worker_name
 
 POLL_SECONDS = 0.05
 """How long to wait between looks at futures that cannot call back."""
+DEAD_SECONDS = 0.5
+"""How often workers are looked at, whether they are still alive."""
 ORPHAN_SECONDS = 0.5
 """How often a worker looks whether the process that it works for is still there."""
+
+WHERE = "_hillbandit_worker"
+"""The attribute of an exception that names the process in which it was raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +39,28 @@ class Task:
     """None where the objective does not take one."""
     number: int
 
-    def __call__(self) -> tuple[Any, str]:
-        """Evaluate; return the value and where that was."""
+    def evaluate(self) -> Any:
+        """Evaluate here, whatever that raises."""
         if self.seed is None:
-            return self.objective(self.config), worker_name()
-        return self.objective(self.config, seed=self.seed), worker_name()
+            return self.objective(self.config)
+        return self.objective(self.config, seed=self.seed)
+
+    def __call__(self) -> tuple[Any, str]:
+        """Evaluate on an executor; return the value and where that was.
+
+        Raises:
+            RuntimeError: If the objective asks for the end of the process, which is not its own.
+            Exception: What the objective raises; it also says where that was.
+        """
+        try:
+            try:
+                return self.evaluate(), worker_name()
+            except SystemExit as error:
+                raise RuntimeError(_short(error)) from error
+        except Exception as error:
+            with contextlib.suppress(Exception):  # it may have no room for it
+                setattr(error, WHERE, worker_name())
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +107,10 @@ class InProcess:
         """Evaluate."""
         task = self._tasks.pop()
         try:
-            value, worker = task()
-        except Exception as error:
+            value = task.evaluate()
+        except (Exception, SystemExit) as error:
             return [_failed(task.number, error, worker_name())]
-        return [Outcome(task.number, value, worker)]
+        return [Outcome(task.number, value, worker_name())]
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
@@ -129,7 +152,8 @@ class Workers:
         while True:
             ends = [w.deadline for w in self._busy if w.deadline is not None]
             ends += [until] if until is not None else []
-            wait = max(0.0, min(ends) - time.monotonic()) if ends else None
+            # what a worker has started may keep its end of the pipe open after its death
+            wait = max(0.0, min([*ends, time.monotonic() + DEAD_SECONDS]) - time.monotonic())
             multiprocessing.connection.wait([w.pipe for w in self._busy], wait)
             outcomes = [o for worker in list(self._busy) if (o := self._look(worker)) is not None]
             if outcomes or (until is not None and time.monotonic() >= until):
@@ -137,12 +161,15 @@ class Workers:
 
     def _look(self, worker: _Worker) -> Outcome | None:
         task = worker.task
+        dead = worker.is_dead()  # before the pipe, so that its last answer is not overlooked
         try:
             if worker.pipe.poll():
                 value, error, trace = worker.pipe.recv()
                 self._busy.remove(worker)
                 self._idle.append(worker)
                 return Outcome(task.number, value, worker.name, error, trace)
+            if dead:
+                raise EOFError
         except (EOFError, OSError):
             self._busy.remove(worker)
             code = worker.kill()
@@ -174,8 +201,9 @@ class _Worker:
 
     def __init__(self, context: Any, objective: Callable[..., Any]) -> None:
         self.pipe, theirs = context.Pipe()
+        # a daemonic process could not have processes of its own, and the objective may need some
         self.process = context.Process(
-            target=_serve, args=(theirs, self.pipe, objective), daemon=True
+            target=_serve, args=(theirs, self.pipe, objective), daemon=False
         )
         self.process.start()
         theirs.close()
@@ -192,10 +220,26 @@ class _Worker:
             return False
         return True
 
+    def is_dead(self) -> bool:
+        """Tell whether the process has ended; where possible it is not reaped.
+
+        Until then neither its number nor that of its group can be another's.
+        """
+        if not hasattr(os, "waitid"):
+            return not self.process.is_alive()
+        how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        try:
+            return os.waitid(os.P_PID, self.process.pid, how) is not None
+        except ChildProcessError:  # somebody has reaped it
+            return True
+
     def kill(self) -> int | None:
         """End the process and what it has started; return its exit code."""
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         if self.process.is_alive():
-            self.process.kill()
+            self.process.kill()  # it may not have a group of its own yet
         self.process.join()
         self.pipe.close()
         code: int | None = self.process.exitcode
@@ -204,6 +248,8 @@ class _Worker:
 
 def _serve(pipe: Any, parents: Any, objective: Callable[..., Any]) -> None:
     """Evaluate what comes through the pipe until it is closed; the life of a worker process."""
+    if hasattr(os, "setpgid"):
+        os.setpgid(0, 0)  # a group of its own, so that all it starts can be ended with it
     parents.close()  # a copy of the parent's end would keep the pipe open after its death
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -214,7 +260,7 @@ def _serve(pipe: Any, parents: Any, objective: Callable[..., Any]) -> None:
             return
         answer: tuple[float | str | None, str | None, str]
         try:
-            value, _ = Task(objective, config, seed, 0)()
+            value = Task(objective, config, seed, 0).evaluate()
             answer = (float(value) if hasattr(value, "__float__") else repr(value), None, "")
         except BaseException as error:
             answer = (None, _short(error), traceback.format_exc())
@@ -228,6 +274,8 @@ def _end_with_parent(parent: int) -> None:
     """End this process when its parent has ended, in the middle of an evaluation too."""
     while os.getppid() == parent:
         time.sleep(ORPHAN_SECONDS)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)  # with all that it has started
     os._exit(1)
 
 
@@ -281,8 +329,10 @@ class OnExecutor:
         future = self._running.pop(number)
         try:
             value, worker = future.result()
-        except Exception as error:
-            return _failed(number, error, None)
+        except (Exception, SystemExit) as error:
+            # what did not come from the objective has happened somewhere on the executor
+            unknown = f"{type(self._executor).__name__} of {worker_name()}"
+            return _failed(number, error, getattr(error, WHERE, unknown))
         return Outcome(number, value, worker)
 
     def close(self) -> None:
@@ -309,7 +359,7 @@ def _slots_of(executor: Any) -> int:
     raise StudyError("Say workers= with this executor: how many evaluations it takes at a time.")
 
 
-def _failed(number: int, error: BaseException, worker: str | None) -> Outcome:
+def _failed(number: int, error: BaseException, worker: str) -> Outcome:
     trace = "".join(traceback.format_exception(error))
     return Outcome(number, None, worker, _short(error), trace, error)
 

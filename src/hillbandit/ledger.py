@@ -17,7 +17,7 @@ import numpy as np
 from hillbandit.optimizers import Exhausted, Optimizer
 from hillbandit.optimizers.base import STATE_FORMAT, checked_value
 from hillbandit.space import Config, Genome
-from hillbandit.store import Event, Store, StudyError
+from hillbandit.store import Event, Store, StudyError, worker_name
 from hillbandit.trial import History, Observation, Trial
 
 REPLAY_SECONDS = 0.25
@@ -43,6 +43,10 @@ class Confirmation:
     """The candidates' evaluations by the search: their means and how many they were."""
     noise: float
     """The variance of an evaluation, as the search knew it."""
+
+    def ends_at(self, told: int) -> int:
+        """Tell how many evaluations the study has at its end, from how many it has now."""
+        return told - sum(map(len, self.fresh)) + self.evaluations
 
 
 @dataclass(slots=True)
@@ -121,6 +125,7 @@ class Ledger:
         self._snapshot_cost = 0.0
         self._snapshot_seq = 0
         self._in_flight = optimizer.outstanding
+        self._name = worker_name()
 
     # --- opening --------------------------------------------------------------------------------
 
@@ -183,7 +188,7 @@ class Ledger:
         value = checked_value(value, None)
         self.optimizer.observe(config, self._sign(value))
         genome = self.optimizer.space.encode(config).tolist()
-        self._write(Event("known", genome=genome, value=value))
+        self._write(Event("known", genome=genome, value=value, worker=self._name))
 
     def next_trial(self, candidate: int | None = None) -> Trial:
         """Give a trial to evaluate: one that was in flight when the study stopped, or a new one.
@@ -203,8 +208,13 @@ class Ledger:
             self._write(Event("exhausted"))
             raise
         detail = None if candidate is None else {"candidate": candidate}
-        self._write(Event("ask", trial.number, trial.genome.tolist(), detail=detail))
+        genome = trial.genome.tolist()
+        self._write(Event("ask", trial.number, genome, worker=self._name, detail=detail))
         return trial
+
+    def reissue(self) -> None:
+        """Give trials that an earlier run has left open to this one, before any new ones."""
+        self._in_flight = self.optimizer.outstanding
 
     @property
     def has_in_flight(self) -> bool:
@@ -214,7 +224,7 @@ class Ledger:
     def tell(self, trial: Trial, value: float, worker: str | None) -> Observation:
         """Take in the value of a trial, in the user's own sign."""
         self._tell(trial, value)
-        self._write(Event("tell", trial.number, value=value, worker=worker))
+        self._write(Event("tell", trial.number, value=value, worker=worker or self._name))
         return self._memory.append(trial.number, trial.genome, value)
 
     def fail(
@@ -224,7 +234,7 @@ class Ledger:
         retry = self.books.attempts.get(trial.number, 0) < retries
         self._fail(trial, error, retry)
         detail = {"error": error, "traceback": traceback, "retry": retry}
-        self._write(Event("fail", trial.number, worker=worker, detail=detail))
+        self._write(Event("fail", trial.number, worker=worker or self._name, detail=detail))
 
     def confirm(self, confirmation: Confirmation) -> Confirmation:
         """Begin a confirmation."""
@@ -248,6 +258,7 @@ class Ledger:
         else:
             again = bool(books.retries)
             trial = self.optimizer.ask()
+            books.confirmation = None  # the search goes on: what was fresh is like any other now
             if again:
                 books.attempts[trial.number] = books.retries.popleft()
         self._thinking += time.thread_time() - began

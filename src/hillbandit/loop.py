@@ -9,7 +9,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -47,6 +47,12 @@ class Progress:
     """The optimiser itself, which always maximises: its values have the opposite sign under
     `minimize`."""
     maximizing: bool = field(repr=False)
+    _running: Mapping[int, Trial] = field(repr=False, default_factory=dict)
+
+    @property
+    def running(self) -> int:
+        """How many evaluations are under way, now and not when this one was told."""
+        return len(self._running)
 
     def recommend(self) -> Recommendation:
         """Give the recommendation so far."""
@@ -100,6 +106,8 @@ class Limits:
                 raise ValueError("confirm= is a share of the budget: say budget= too.")
             if not 0 < self.confirm < 1:
                 raise ValueError(f"confirm must be between 0 and 1, not {self.confirm}.")
+            if self.budget < 2:
+                raise ValueError("confirm= needs a budget of 2 or more: to find, and to confirm.")
 
     @property
     def reserved(self) -> int:
@@ -186,6 +194,7 @@ class Loop:
 
     def run(self) -> str:
         """Go on until there is a reason to stop, and return it."""
+        self._ledger.reissue()
         with self._interrupts:
             try:
                 reason = self._go()
@@ -204,10 +213,9 @@ class Loop:
                 return over or "budget"
             with self._interrupts.welcome():
                 outcomes = self._evaluator.finished(None)
-            for outcome in outcomes:
-                reason = self._take(outcome)
-                if reason is not None:
-                    return reason
+            reason = self._take_all(outcomes)
+            if reason is not None:
+                return reason
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -234,28 +242,37 @@ class Loop:
         if limits.timeout is not None and seconds >= limits.timeout and ledger.books.told:
             return "timeout", None
         planned = ledger.books.told + len(self._running)
-        if ledger.books.confirmation is not None:
-            return self._next_confirmation()
-        if limits.budget is not None and planned >= limits.budget - limits.reserved:
-            if not limits.reserved or self._running:
+        if limits.budget is not None:
+            if planned >= limits.budget:
                 return "budget", None
-            return self._next_confirmation()
+            if not ledger.has_in_flight and self._confirms(planned, limits.budget):
+                return self._next_confirmation(limits.budget)
         try:
             return None, ledger.next_trial()
         except Exhausted as end:
             return f"exhausted: {end}", None
 
-    def _next_confirmation(self) -> tuple[str | None, Trial | None]:
+    def _confirms(self, planned: int, budget: int) -> bool:
+        """Tell whether it is time to confirm: the search is over, or a confirmation under way.
+
+        A confirmation is for the budget with which it was begun; with a greater one the search goes
+        on, and there is another confirmation at its end.
+        """
+        books = self._ledger.books
+        if books.confirmation is not None and budget <= books.confirmation.ends_at(books.told):
+            return True
+        return bool(self._limits.reserved) and planned >= budget - self._limits.reserved
+
+    def _next_confirmation(self, budget: int) -> tuple[str | None, Trial | None]:
         ledger = self._ledger
-        optimizer = ledger.optimizer
-        confirmation = ledger.books.confirmation
-        if confirmation is None:
-            reserved = self._limits.reserved
-            confirmation = ledger.confirm(prepared(optimizer, reserved))
-        if ledger.has_in_flight:
-            return None, ledger.next_trial()
+        books = ledger.books
+        confirmation = books.confirmation
+        if confirmation is None or budget > confirmation.ends_at(books.told):
+            if self._running:
+                return "budget", None  # the candidates are chosen when all have come back
+            confirmation = ledger.confirm(prepared(ledger.optimizer, int(budget) - books.told))
         _, missing = still_missing(confirmation)
-        for candidate in ledger.books.confirming.values():
+        for candidate in books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)
         if not missing:
@@ -264,20 +281,46 @@ class Loop:
 
     # --- telling --------------------------------------------------------------------------------
 
+    def _take_all(self, outcomes: list[Outcome]) -> str | None:
+        """Take in all that has ended, also what came together with the first reason to stop."""
+        reason = None
+        for at, outcome in enumerate(outcomes, start=1):
+            try:
+                found = self._take(outcome)
+            except BaseException:  # the objective's, for the caller, or a callback's
+                for other in outcomes[at:]:
+                    self._record(other)
+                self._ledger.flush()
+                raise
+            reason = reason or found
+        return reason
+
+    def _record(self, outcome: Outcome) -> tuple[Trial, Outcome, Observation | None]:
+        """Write down how an evaluation ended; a value that is none is a failure."""
+        trial = self._running.pop(outcome.number)
+        if outcome.error is None:
+            try:
+                value = checked_value(outcome.value, trial)
+            except (TypeError, ValueError) as wrong:
+                text = f"{type(wrong).__name__}: {wrong}"
+                outcome = Outcome(trial.number, None, outcome.worker, text, exception=wrong)
+            else:
+                return trial, outcome, self._ledger.tell(trial, value, outcome.worker)
+        raising = self._limits.on_failure == "raise"
+        # an error that goes to the caller leaves the evaluation to be made again
+        tried = self._ledger.books.attempts.get(trial.number, 0)
+        retries = tried + 1 if raising else self._limits.retries
+        error = outcome.error or "unknown"
+        self._ledger.fail(trial, error, outcome.traceback, retries, outcome.worker)
+        log.warning("trial %d failed: %s", trial.number, error)
+        return trial, outcome, None
+
     def _take(self, outcome: Outcome) -> str | None:
         """Take in how an evaluation ended; return a reason to stop at once, if it is one."""
-        trial = self._running.pop(outcome.number)
-        if outcome.error is not None:
-            return self._fail(trial, outcome)
-        try:
-            value = checked_value(outcome.value, trial)
-        except (TypeError, ValueError) as error:
-            text = f"{type(error).__name__}: {error}"
-            return self._fail(
-                trial, Outcome(trial.number, None, outcome.worker, text, exception=error)
-            )
-        observation = self._ledger.tell(trial, value, outcome.worker)
-        log.debug("trial %d: %g", trial.number, value)
+        trial, outcome, observation = self._record(outcome)
+        if observation is None:
+            return self._failed(trial, outcome)
+        log.debug("trial %d: %g", trial.number, observation.value)
         state = self._progress(observation)
         self._bar.update(state)
         if self._callbacks:
@@ -298,17 +341,14 @@ class Loop:
             books.failed,
             self._ledger.optimizer,
             self._ledger.maximizing,
+            self._running,
         )
 
-    def _fail(self, trial: Trial, outcome: Outcome) -> str | None:
+    def _failed(self, trial: Trial, outcome: Outcome) -> str | None:
+        """Raise what the caller wants to see, or tell whether there were too many failures."""
         limits, books = self._limits, self._ledger.books
         error = outcome.error or "unknown"
-        raising = limits.on_failure == "raise"
-        # an error that goes to the caller leaves the evaluation to be made again
-        retries = books.attempts.get(trial.number, 0) + 1 if raising else limits.retries
-        self._ledger.fail(trial, error, outcome.traceback, retries, outcome.worker)
-        log.warning("trial %d failed: %s", trial.number, error)
-        if raising:
+        if limits.on_failure == "raise":
             self._ledger.flush()
             raised = outcome.exception or StudyError(error)
             raised.add_note(f"hillbandit was evaluating trial {trial.number}: {trial.config!r}")
@@ -320,12 +360,7 @@ class Loop:
             reason = f"failures: {allowed} in a row"
         else:
             return None
-        reason += f"; the last was trial {trial.number}: {error}"
-        if not self._ledger.optimizer.evaluations:
-            self._ledger.stop(reason)
-            self._ledger.flush()
-            raise StudyError(f"No evaluation has succeeded ({reason}).")
-        return reason
+        return f"{reason}; the last was trial {trial.number}: {error}"
 
 
 def _target_reached(target: float | None, state: Progress) -> bool:

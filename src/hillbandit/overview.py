@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from hillbandit.space import Config, Genome
-from hillbandit.store import Store, StudyError
+from hillbandit.store import Store, StudyError, reading
 from hillbandit.study import Study
 from hillbandit.trial import Recommendation
 
@@ -84,14 +84,13 @@ class Overview:
         self._identity, self.definition = found or (0, {})
         self.stopped: str | None = None
         """Why the last run ended; None while one is under way, or if it was killed."""
-        self.confirming = False
+        self.confirming = self.study.is_confirming
         """Whether the leading candidates are being, or have been, evaluated afresh."""
         for _, event in self._store.events(self._identity):
             if event.kind == "stop" and event.detail is not None:
                 self.stopped = str(event.detail["reason"])
             else:
                 self.stopped = None
-            self.confirming = self.confirming or event.kind == "confirm"
 
     @cached_property
     def writer(self) -> str | None:
@@ -237,28 +236,3 @@ def spread(answer: Recommendation) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody.
-
-    Args:
-        path: The file.
-
-    Raises:
-        StudyError: In place of the error.
-    """
-    try:
-        yield
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise StudyError(
-            f"{path} is not a study that can be read ({type(error).__name__}: {error})."
-        ) from error

@@ -31,6 +31,8 @@ OUTPUT_BYTES = 16_000_000
 """Of a program's output, this much is read from the end."""
 LAST_WORDS = 2_000
 """Of what a failed program wrote to its standard error, this much is kept, in characters."""
+NESTED = 500
+"""JSON of this depth is certainly read; where it goes much deeper it is given up."""
 LONGEST_PAUSE = 0.05
 """Seconds between two looks at a program whose time is limited."""
 
@@ -40,6 +42,11 @@ _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?>(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|(?:infinity|inf|nan)\b)",
     re.IGNORECASE,
 )
+# Behind a number there may be a unit, as in "2.5s", but no more digits, as in "1_000".
+_GLUED = re.compile(r"[\w.,]*\d|(?<=0)x[\da-f]", re.IGNORECASE)
+_TERMINAL = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+"""Colours and other orders to a terminal."""
+_JSON_START = re.compile(r"^[ \t]*(?=[{[])", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -53,6 +60,9 @@ class TrialTimeout(ProgramError):  # noqa: N818 - so it is called where workers 
 
 class Program:
     """An objective that runs a program and reads the value from what it prints.
+
+    A study works with a copy of its own, which it closes at its end; so the same program serves
+    any number of studies.
 
     Example:
         >>> import sys, hillbandit as hb
@@ -68,9 +78,10 @@ class Program:
             a space without names), `{seed}` for the trial's seed, `{{` and `}}` for braces. True,
             False and None become true, false and null.
         regex: Where the value is: the last match in the output, or its first group if it has one.
-            By default the last number printed.
-        json_key: The key under which the value is in the JSON object printed last; dots lead into
-            objects within it.
+            By default the last number printed; it may have a unit behind it, but one that is a part
+            of something else, such as 1,234.5 or 0x1F, is none.
+        json_key: The key under which the value is in the JSON object printed last, which begins on
+            a line of its own; dots lead into objects within it.
         timeout: Seconds after which the program is stopped, with all that it has started.
 
     Raises:
@@ -110,6 +121,9 @@ class Program:
         self.regex = regex
         self.json_key = json_key
         self.timeout = timeout
+        self._begin()
+
+    def _begin(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
         self._closed = False
@@ -195,18 +209,16 @@ class Program:
             3.0
 
         Args:
-            output: The text.
+            output: The text; colours in it are passed over.
 
         Raises:
             ProgramError: If it is not there.
         """
+        output = _TERMINAL.sub("", output)
         if self.json_key is not None:
             return _json_value(output, self.json_key)
         if self._regex is None:
-            matches = _NUMBER.findall(output)
-            if not matches:
-                raise ProgramError(f"It printed no number: {_excerpt(output)}.")
-            return float(matches[-1])
+            return _last_number(output)
         found = None
         for found in self._regex.finditer(output):  # noqa: B007 - the last one counts
             pass
@@ -239,9 +251,14 @@ class Program:
     ) -> None:
         self.close()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # what is running stays here; a copy, as an executor on other machines needs it, is fresh
-        return _copy, (self.command, self.regex, self.json_key, self.timeout)
+    def __getstate__(self) -> dict[str, Any]:
+        # what is running stays here: a copy, for a study or for another machine, is fresh
+        own = ("_running", "_lock", "_closed", "_guard")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     def _run(self, arguments: list[str], out: IO[bytes], err: IO[bytes]) -> int:
         with self._lock:
@@ -368,12 +385,6 @@ def _plain(value: Any) -> str:
     return str(value)
 
 
-def _copy(
-    command: tuple[str, ...], regex: str | None, json_key: str | None, timeout: float | None
-) -> Program:
-    return Program(command, regex=regex, json_key=json_key, timeout=timeout)
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """End a program and all that it has started, as far as that has stayed in its group."""
     if hasattr(os, "killpg"):
@@ -419,24 +430,47 @@ def _failure(program: str, code: int, words: str) -> ProgramError:
     return error
 
 
+def _last_number(output: str) -> float:
+    found = None
+    for found in _NUMBER.finditer(output):  # noqa: B007 - the last one counts
+        pass
+    if found is None:
+        raise ProgramError(f"It printed no number: {_excerpt(output)}.")
+    start, end = found.span()
+    listed = output[:start].endswith(",") and output[: start - 1][-1:].isdigit()
+    if listed or _GLUED.match(output, end):
+        raise ProgramError(
+            "The last number it printed is a part of something else, and so there may be two "
+            f"readings of it: {_excerpt(output[: end + 20])}. Say where the value is."
+        )
+    return float(found.group())
+
+
 def _json_value(output: str, key: str) -> float:
-    missing = ""
-    for text in (output, *reversed(output.splitlines())):
+    """Read a key of the last object; if that does not have it, an earlier one is another's."""
+    decoder = json.JSONDecoder()
+    last, at = None, 0
+    while begins := _JSON_START.search(output, at):
         try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
+            found, at = decoder.raw_decode(output, begins.end())
+        except json.JSONDecodeError as torn:
+            # what it has read so far belongs to something that is torn; it may break off anywhere
+            at = max(begins.end() + 1, output.rfind("\n", 0, torn.pos) + 1)
             continue
-        if not isinstance(found, dict):
+        except RecursionError:
+            at = begins.end() + NESTED  # at least so far it goes in, and out again never so soon
             continue
-        try:
-            value = found[key] if key in found else _inside(found, key)
-        except KeyError:
-            missing = missing or f"The JSON it printed has no {key!r}: {_excerpt(text)}."
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise ProgramError(f"{key!r} in the JSON it printed is {value!r}, which is no number.")
-        return float(value)
-    raise ProgramError(missing or f"It printed no JSON object: {_excerpt(output)}.")
+        last = found if isinstance(found, dict) else last
+    if last is None:
+        raise ProgramError(f"It printed no JSON object: {_excerpt(output)}.")
+    try:
+        value = last[key] if key in last else _inside(last, key)
+    except KeyError:
+        text = json.dumps(last)
+        raise ProgramError(f"The last JSON it printed has no {key!r}: {_excerpt(text)}.") from None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ProgramError(f"{key!r} in the JSON it printed is {value!r}, which is no number.")
+    return float(value)
 
 
 def _inside(found: Any, key: str) -> Any:

@@ -70,13 +70,12 @@ class ProgressBar:
         if self._bar is None:
             return
         done = state.evaluations if self._budget is not None else state.seconds
+        self._bar.update(self._task, completed=done)
         now = time.monotonic()
         last = self._budget is not None and state.evaluations == self._budget
         if now - self._looked >= SECONDS_BETWEEN_LOOKS or last:
             self._looked = now
             best = state.recommend()
             self._bar.update(
-                self._task,
-                completed=done,
-                description=f"mean {best.mean:.5g} from {best.evaluations}",
+                self._task, description=f"mean {best.mean:.5g} from {best.evaluations}"
             )

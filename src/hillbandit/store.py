@@ -114,15 +114,16 @@ class Store:
         return db
 
     def _check(self) -> None:
+        if not self.read_only and not self._tables():
+            self._make()
+        # all in one transaction: another process may be making the file at this moment
+        self._db.execute("BEGIN")
         (application,) = self._db.execute("PRAGMA application_id").fetchone()
         (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not self.read_only and not tables:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._make()
-        elif application != APPLICATION_ID:
+        self._db.execute("COMMIT")
+        if application != APPLICATION_ID:
             raise StudyError(f"{self.path} is a SQLite file, but not one of hillbandit's studies.")
-        elif version != SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
             raise StudyError(
                 f"{self.path} was written in version {version} of the format; this hillbandit "
                 f"reads version {SCHEMA_VERSION}. Use the hillbandit that wrote it."
@@ -132,11 +133,24 @@ class Store:
             raise StudyError(f"{self.path} is damaged ({found}). Restore it from a copy.")
         self._db.execute("PRAGMA synchronous = FULL")
 
+    def _tables(self) -> int:
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return int(tables)
+
     def _make(self) -> None:
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # SQLite itself does not wait for another process that does the same
+                if "locked" not in str(error) or time.monotonic() >= until:
+                    raise
+                time.sleep(0.01)
         with self._transaction():
-            # another process may have been quicker
-            if self._db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                return
+            if self._tables():
+                return  # another process was quicker
             for statement in SCHEMA.split(";"):
                 self._db.execute(statement)
             self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -157,14 +171,19 @@ class Store:
             ).fetchone()
             return None if row is None else (row[0], json.loads(row[1]))
 
-    def create(self, name: str, definition: dict[str, Any]) -> int:
-        """Begin a study; its name must be new in this file."""
+    def create(self, name: str, definition: dict[str, Any]) -> int | None:
+        """Begin a study and become its writer; None if there is one of that name by now."""
         with self._telling(), self._transaction():
             cursor = self._db.execute(
-                "INSERT INTO studies (name, created, definition) VALUES (?, ?, ?)",
-                (name, time.time(), json.dumps(definition)),
+                "INSERT OR IGNORE INTO studies (name, created, definition, writer) "
+                "VALUES (?, ?, ?, ?)",
+                (name, time.time(), json.dumps(definition), worker_name()),
             )
-        return int(cursor.lastrowid or 0)
+            if not cursor.rowcount:
+                return None
+            study = int(cursor.lastrowid or 0)
+            self._locks[study] = self._locked(study)  # before any other process can see the study
+        return study
 
     def lock(self, study: int, name: str) -> None:
         """Become the one writer of a study, for as long as this process lives or until `close`.
@@ -173,16 +192,9 @@ class Store:
         system ends with the process, however that ends.
         """
         with self._telling():
-            lock = sqlite3.connect(
-                f"{self.path}.lock{study}",
-                timeout=1.0,  # a reader may be looking at the lock for a moment
-                isolation_level=None,
-                check_same_thread=False,
-            )
             try:
-                lock.execute("BEGIN EXCLUSIVE")
+                self._locks[study] = self._locked(study)
             except sqlite3.OperationalError:
-                lock.close()
                 (writer,) = self._db.execute(
                     "SELECT writer FROM studies WHERE id = ?", (study,)
                 ).fetchone()
@@ -190,11 +202,24 @@ class Store:
                     f"The study {name!r} in {self.path} is being written by {writer}. Wait for it, "
                     "stop it, or open the study to read."
                 ) from None
-            self._locks[study] = lock
             with self._transaction():
                 self._db.execute(
                     "UPDATE studies SET writer = ? WHERE id = ?", (worker_name(), study)
                 )
+
+    def _locked(self, study: int) -> sqlite3.Connection:
+        lock = sqlite3.connect(
+            f"{self.path}.lock{study}",
+            timeout=1.0,  # a reader may be looking at the lock for a moment
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except BaseException:
+            lock.close()
+            raise
+        return lock
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -307,3 +332,28 @@ class Store:
 def worker_name() -> str:
     """Name this process as the journal does."""
     return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+@contextlib.contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever an ill-formed file leads to into a sentence: it may come from anybody.
+
+    Args:
+        path: The file.
+
+    Raises:
+        StudyError: In place of the error.
+    """
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise StudyError(
+            f"{path} is not a study that can be read ({type(error).__name__}: {error})."
+        ) from error

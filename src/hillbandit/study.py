@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ from hillbandit.loop import Callback, Limits, Loop, OnFailure, Progress
 from hillbandit.optimizers import Optimizer
 from hillbandit.progress import ProgressBar
 from hillbandit.space import Config, Predicate, Space, is_number
-from hillbandit.store import Store, StudyError
+from hillbandit.store import Store, StudyError, reading
 from hillbandit.trial import GeneReport, History, Observation, Recommendation, Result, Trial
 
 __all__ = ["Callback", "Progress", "Study", "StudyError", "maximize", "minimize"]
@@ -104,7 +105,8 @@ class Study:
         """
         store = Store(path, read_only=read_only)
         try:
-            found = store.find(name)
+            with reading(path):
+                found = store.find(name)
             if found is None and (read_only or space is None):
                 others = ", ".join(map(repr, store.names())) or "none"
                 raise StudyError(
@@ -116,22 +118,23 @@ class Study:
                     optimizer or default_optimizer(options), space, noisy, seed, options
                 )
                 upwards = maximizing is not False
-                identity = store.create(name, definition(fresh, upwards))
-                store.lock(identity, name)
-                ledger = Ledger(fresh, maximizing=upwards, store=store, study=identity)
-                return cls(ledger, name)
+                new = store.create(name, definition(fresh, upwards))
+                if new is not None:
+                    ledger = Ledger(fresh, maximizing=upwards, store=store, study=new)
+                    return cls(ledger, name)
+                found = store.find(name)  # another process was quicker
             identity, begun = found or (0, {})
             if not read_only:
                 store.lock(identity, name)
-            stored = stored_space(begun, space, valid, reading=read_only)
-            fresh = stored_optimizer(begun, stored)
             said = {"maximizing": maximizing, "noisy": noisy, "seed": seed} | options
             said["optimizer"] = optimizer if isinstance(optimizer, str | None) else optimizer.name
-            require_agreement(name, begun, said)
-            return cls(
-                Ledger.reopened(fresh, maximizing=begun["maximizing"], store=store, study=identity),
-                name,
-            )
+            with reading(path):  # it may come from anybody
+                stored = stored_space(begun, space, valid, reading=read_only)
+                fresh = stored_optimizer(begun, stored)
+                require_agreement(name, begun, said)
+                upwards = begun["maximizing"]
+                ledger = Ledger.reopened(fresh, maximizing=upwards, store=store, study=identity)
+            return cls(ledger, name)
         except BaseException:
             store.close()
             raise
@@ -169,7 +172,8 @@ class Study:
             retries: As in `maximize`.
             max_failures: As in `maximize`.
             on_failure: As in `maximize`; "record" is the default of a study in a file.
-            confirm: As in `maximize`.
+            confirm: As in `maximize`. With a greater budget than that of an earlier confirmation
+                the search goes on, and knows the fresh evaluations like all others.
             progress: As in `maximize`.
 
         Raises:
@@ -187,6 +191,8 @@ class Study:
             wanted = retries or max_failures is not None
             parallel = workers is not None or executor is not None or trial_timeout is not None
             on_failure = "record" if ledger.store is not None or wanted or parallel else "raise"
+        if external := getattr(objective, "external", False):
+            objective = copy.copy(objective)  # ours to close; the caller's can run again
         limits = Limits(budget, timeout, target, retries, max_failures, on_failure, confirm)
         callbacks = _checked_callbacks(callbacks)
         known = _checked_known(known)
@@ -202,7 +208,7 @@ class Study:
                 reason = Loop(ledger, evaluator, objective, limits, callbacks, bar).run()
         finally:
             evaluator.close()
-            if getattr(objective, "external", False):
+            if external:
                 objective.close()  # type: ignore[attr-defined]
         if not self.optimizer.evaluations and reason != "interrupted":
             raise StudyError(f"No evaluation has succeeded ({reason}).")
@@ -268,6 +274,11 @@ class Study:
         """Give the recommendation by fresh evaluations, once the confirmation is complete."""
         confirmation = self._ledger.books.confirmation
         return None if confirmation is None else confirmed(self.optimizer, confirmation)
+
+    @property
+    def is_confirming(self) -> bool:
+        """Whether the search is over and a confirmation has begun, or is complete."""
+        return self._ledger.books.confirmation is not None
 
     @property
     def is_confirmed(self) -> bool:
