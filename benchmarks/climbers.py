@@ -521,8 +521,8 @@ def pbo(most: int) -> Iterator[str]:
     intro = (
         f"The 23 base functions of the PBO suite of `ioh` {version('ioh')}, n = {n}, noise-free "
         f"and with N(0, 1): the true value of `recommend()`, {runs} runs on instance 1. "
-        "Nothing was tuned on them: the table was run once with these constants. As above, the first three "
-        "have their best r, and bold is what is not clearly behind the highest."
+        "Nothing was tuned on them: the table was run once with these constants. As above, the "
+        "first three have their best r, and bold is what is not clearly behind the highest."
     )
     progress = Progress("pbo", runs * len(names) * (4 + 7))
     lines = comparison_head("function")
