@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import hillbandit as hb
-from hillbandit.optimizers.archive import student_t_975
+from hillbandit.optimizers.archive import student_t
 
 RUNS = 1000
 CASES = [
@@ -48,7 +48,7 @@ def main() -> None:
             bias.append(best.mean - true)
             counts.append(best.evaluations)
             fresh = rng.standard_normal(max(2, best.evaluations))
-            half = student_t_975(len(fresh) - 1) * fresh.std(ddof=1) / len(fresh) ** 0.5
+            half = student_t(len(fresh) - 1) * fresh.std(ddof=1) / len(fresh) ** 0.5
             fresh_inside += abs(fresh.mean()) <= half
         error = (0.95 * 0.05 / RUNS) ** 0.5
         bias_error = float(np.std(bias)) / RUNS**0.5

@@ -6,8 +6,9 @@ half goes on. What cannot be split evenly is left to the next round, and at the 
 so that the reserve is spent to the last evaluation. Candidates are compared as
 `Optimizer.recommend` compares them, by their mean over all evaluations up to the end of that round,
 those of the search included, less its standard error. The mean and the interval of the winner come
-from its fresh evaluations only. These have also decided between it and the other finalists, so the
-interval is still a little optimistic: `benchmarks/confirm.md` has its measured coverage.
+from its fresh evaluations only. These have also decided between it and the other finalist, so the
+interval is one that holds for both of two at once (97.5 % each, Bonferroni): whichever won, 95 %.
+`benchmarks/confirm.md` has its measured coverage.
 """
 
 from __future__ import annotations
@@ -105,7 +106,9 @@ def confirmed(optimizer: Optimizer, confirmation: Confirmation) -> Recommendatio
     genome.setflags(write=False)
     mean = float(fresh.mean())
     variance, freedom = optimizer.noise()
-    low, high = interval_of(mean, len(fresh), float(((fresh - mean) ** 2).sum()), variance, freedom)
+    squares = float(((fresh - mean) ** 2).sum())
+    level = 0.975 if len(alive) == 1 else 0.9875
+    low, high = interval_of(mean, len(fresh), squares, variance, freedom, level)
     return Recommendation(
         config=optimizer.space.decode(genome),
         genome=genome,

@@ -205,7 +205,7 @@ class Ledger:
             trial = self._ask(candidate)
         except Exhausted:
             # looking for something to ask for has drawn random numbers, and maybe reused values
-            self._write(Event("exhausted"))
+            self._write(Event("exhausted", worker=self._name))
             raise
         detail = None if candidate is None else {"candidate": candidate}
         genome = trial.genome.tolist()

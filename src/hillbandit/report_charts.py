@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hillbandit.optimizers.archive import Archive, student_t_975
+from hillbandit.optimizers.archive import Archive, student_t
 from hillbandit.overview import shown
 from hillbandit.space import Space
 from hillbandit.trial import GeneReport
@@ -87,7 +87,7 @@ def worth(told: Evaluations, gene: int) -> list[Worth]:
         count, mean = len(values), float(values.mean())
         half = math.inf
         if count > 1:
-            half = student_t_975(count - 1) * float(values.std(ddof=1)) / math.sqrt(count)
+            half = student_t(count - 1) * float(values.std(ddof=1)) / math.sqrt(count)
         found.append(Worth(index, count, mean, mean - half, mean + half))
     return found
 

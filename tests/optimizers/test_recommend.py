@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import hillbandit as hb
-from hillbandit.optimizers.archive import Archive, student_t_975
+from hillbandit.optimizers.archive import Archive, student_t
 
 
 def shares_of_optima(
@@ -109,7 +109,8 @@ def test_noise_free_the_interval_is_the_value() -> None:
 
 def test_students_quantiles_are_right() -> None:
     for freedom in (*range(1, 40), 100, 1000, 10**6):
-        assert student_t_975(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=5e-5)
+        assert student_t(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=5e-5)
+        assert student_t(freedom, 0.9875) == pytest.approx(stats.t.ppf(0.9875, freedom), rel=2e-4)
 
 
 def test_a_large_offset_costs_no_precision() -> None:

@@ -291,8 +291,7 @@ class Optimizer(ABC):
         optimistic, because the same evaluations chose the configuration and measure it. How much,
         `benchmarks/interval_coverage.md` measures: the mean of few evaluations is too high, that of
         many hardly, and the coverage was not seen to suffer. Fresh evaluations (`confirm=` of
-        `maximize`) remove most of that bias: those that made it a candidate no longer measure it,
-        but they still decide between the finalists (`benchmarks/confirm.md`).
+        `maximize`) give an interval that allows for the choice (`benchmarks/confirm.md`).
 
         Example:
             >>> import hillbandit as hb
