@@ -5,14 +5,15 @@
     python benchmarks/climbers.py hitting ablations    only some of them, likewise with --write
     python benchmarks/climbers.py --runs 5             a quick look: no table with more runs than 5
 
-The tables: hitting, thousand, fixed, coverage, ablations, cost, large, pbo. The last one needs the
-extra hillbandit[ioh]. Run r of a row uses instance r of a random problem, the seed r, and
+The tables: hitting, thousand, fixed, coverage, ablations, variants, cost, large, pbo. The last one
+needs the extra hillbandit[ioh]. Run r of a row uses instance r of a random problem, the seed r, and
 noise from a generator of its own, so a row is the same on every machine; only times are not.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import platform
 import sys
@@ -29,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import hillbandit as hb
+from hillbandit.optimizers import kalman, kalman_filter
 from hillbandit.optimizers.belief import DiagonalBelief, Forecast, Layout
 from hillbandit.optimizers.kalman_filter import Filter
 from hillbandit.problems import (
@@ -116,6 +118,28 @@ ABLATIONS = {
     "without process noise": WithoutProcessNoise,
     "without kicks": WithoutKicks,
 }
+
+# pairs are (noise-free, noisy)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "TEMPER = (0.7, 0.7)": {"TEMPER": (0.7, 0.7)},
+    "TEMPER = (1.4, 1.4)": {"TEMPER": (1.4, 1.4)},
+    "L starts at 1 (FIRST = 0)": {"FIRST": (0.0, 0.0)},
+    "L at most n (CAP = 1)": {"CAP": 1.0},
+    "L follows losses slowly (DOWN = 0.4)": {"DOWN": 0.4},
+    "L follows losses fast (DOWN = 1.2)": {"DOWN": 1.2},
+    "SURPRISE = (9, 9)": {"SURPRISE": (9.0, 9.0)},
+    "SURPRISE = (25, 25)": {"SURPRISE": (25.0, 25.0)},
+    "EXCESS = (9, 4)": {"EXCESS": (9.0, 4.0)},
+    "WIDEN = 1": {"WIDEN": 1.0},
+    "WIDEN = 6": {"WIDEN": 6.0},
+    "DIFFUSE = (0.01, 0.01)": {"DIFFUSE": (0.01, 0.01)},
+    "DIFFUSE = (0.15, 0.15)": {"DIFFUSE": (0.15, 0.15)},
+    "FLOOR = 0.005": {"FLOOR": 0.005},
+    "MISFIT = 0": {"MISFIT": 0.0},
+    "MISFIT = 0.2": {"MISFIT": 0.2},
+}
+"""Other constants of the climber and its filter."""
 
 
 @dataclass
@@ -412,26 +436,53 @@ def coverage(most: int) -> Iterator[str]:
         yield "\n".join([intro(), "", *lines])
 
 
+@contextlib.contextmanager
+def constants(values: dict[str, Any]) -> Iterator[None]:
+    """Let the climber have other constants for a while."""
+    homes = {name: kalman if hasattr(kalman, name) else kalman_filter for name in values}
+    usual = {name: getattr(home, name) for name, home in homes.items()}
+    try:
+        for name, home in homes.items():
+            setattr(home, name, values[name])
+        yield
+    finally:
+        for name, home in homes.items():
+            setattr(home, name, usual[name])
+
+
 def ablations(most: int) -> Iterator[str]:
     """Take away one part at a time."""
-    runs = min(most, 20)
+    return changed("ablations", min(most, 20), {name: (k, {}) for name, k in ABLATIONS.items()})
+
+
+def variants(most: int) -> Iterator[str]:
+    """Change one constant at a time."""
+    rows = {name: (hb.KalmanClimber, values) for name, values in VARIANTS.items()}
+    return changed("variants", min(most, 20), rows)
+
+
+def changed(
+    name: str, runs: int, rows: dict[str, tuple[type[hb.KalmanClimber], dict[str, Any]]]
+) -> Iterator[str]:
+    """Tell how changes to the climber change its evaluations until the optimum."""
     intro = (
         f"Evaluations until `current` is the optimum, {runs} runs; a run fails at 50·n, and means "
         "are over those that did not, whose number stands in brackets."
     )
-    progress = Progress("ablations", runs * len(ABLATED) * len(ABLATIONS))
+    progress = Progress(name, runs * len(ABLATED) * len(rows))
     lines = [
         "| | " + " | ".join(case.label for case in ABLATED) + " |",
         "| --- |" + " ---: |" * len(ABLATED),
     ]
-    for name, kind in ABLATIONS.items():
-        cells = [name]
+    for label, (kind, values) in rows.items():
+        cells = [label]
         for case in ABLATED:
             n = len(case.make(0).space)
             times = []
             for run in range(runs):
-                times.append(hit(kind, case, run, 50 * n))
-                progress.step(f"{name}, {case.label}")
+                with constants(values):
+                    times.append(hit(kind, case, run, 50 * n))
+                progress.step(f"{label}, {case.label}")
             solved = [float(time) for time in times if time is not None]
             text = "{:,.0f} ± {:.0f}".format(*mean_and_error(solved)) if solved else "none"
             cells.append(text if len(solved) == runs else f"{text} [{len(solved)} of {runs}]")
@@ -546,6 +597,7 @@ TABLES: dict[str, tuple[str, Callable[[int], Iterator[str]]]] = {
     "fixed": ("At fixed budgets", fixed),
     "coverage": ("The interval of the recommendation", coverage),
     "ablations": ("Ablations", ablations),
+    "variants": ("Other constants", variants),
     "cost": ("Cost", cost),
     "large": ("Large n", large),
     "pbo": ("The PBO suite", pbo),
