@@ -47,6 +47,9 @@ from hillbandit.problems import (
 )
 
 FILE = Path(__file__).with_suffix(".md")
+GUIDE = Path(__file__).parent.parent / "docs" / "kalman.md"
+"""It has the same tables, between two marks."""
+MARKS = "<!-- the tables of benchmarks/climbers.md -->\n", "<!-- the end of the tables -->\n"
 Value = Callable[[NDArray[np.int64]], float]
 Make = Callable[[int], hb.Optimizer]
 
@@ -623,6 +626,10 @@ def write(title: str, text: str) -> None:
         + "\n\n".join(f"## {title}\n\n{written[title]}" for title in ordered)
         + "\n"
     )
+    before, rest = GUIDE.read_text().split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    tables = "".join(f"\n### {title}\n\n{written[title]}\n" for title in ordered)
+    GUIDE.write_text(f"{before}{MARKS[0]}{tables}\n{MARKS[1]}{after}")
 
 
 def main() -> None:

@@ -159,7 +159,7 @@ class Archive:
         self.counts = unpacked(state["counts"], "<i8").tolist()
         self.means = unpacked(state["means"], "<f8").tolist()
         self.squares = unpacked(state["squares"], "<f8").tolist()
-        self.barred = set(state.get("barred", ()))
+        self.barred = set(state["barred"])
         genomes = unpacked(state["genomes"], "u1")
         if self._binary and not self._packed:
             rows = genomes.reshape(-1, -(-self._length // 8))
