@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from hillbandit.optimizers.attempts import Moves
-from hillbandit.optimizers.climber import Climber, Duplicates
+from hillbandit.optimizers.climber import Climber
+from hillbandit.optimizers.sparing import Duplicates
 from hillbandit.optimizers.urgency import GeneBandits, K, PrintedBandits
 from hillbandit.space import Config, Genome, Space, is_number
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self, get_args
+from typing import Any
 
 import numpy as np
 
@@ -42,18 +42,16 @@ from hillbandit.optimizers.attempts import (
     plain,
     restored,
 )
-from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
-from hillbandit.optimizers.starts import new_start
+from hillbandit.optimizers.base import Exhausted, Ticket
+from hillbandit.optimizers.sparing import Duplicates, Sparing
 from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport
 
 DEFAULT_RESAMPLES = 2
 """The paper's best number of resamples under noise."""
 
-Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
-
-class Climber(Optimizer):
+class Climber(Sparing):
     """Random mutation hill-climbing with the choice of the mutation left to a subclass.
 
     A subclass defines `_choose`, the mutation that it wants next, and `_genes`, the order of the
@@ -94,34 +92,25 @@ class Climber(Optimizer):
         duplicates: Duplicates = "reevaluate",
         seed: int | None = None,
     ) -> None:
-        if noisy is not None and not isinstance(noisy, bool | np.bool_):
-            raise TypeError(f"noisy must be True or False, not {noisy!r}.")
         if resamples is not None:
             _require_positive("resamples", resamples)
             if noisy is not None and not noisy:
                 raise ValueError(
                     "resamples= is for noisy evaluations: leave it out, or say noisy=True."
                 )
-            noisy = True
+            noisy = True if noisy is None else noisy
         if restart_after is not None:
             _require_positive("restart_after", restart_after)
-        if duplicates not in get_args(Duplicates):
-            raise ValueError(f'duplicates is "reevaluate", "reuse" or "avoid", not {duplicates!r}.')
-        if duplicates == "reuse" and noisy:
-            raise ValueError(
-                'duplicates="reuse" is for noise-free evaluations: under noise a second one says '
-                'more. Use "reevaluate" or "avoid".'
-            )
-        super().__init__(space, noisy=bool(noisy), seed=seed)
+        super().__init__(
+            space,
+            noisy=False if noisy is None else noisy,
+            start=start,
+            duplicates=duplicates,
+            seed=seed,
+        )
         # a NumPy integer would not go into JSON
         self.resamples = int(resamples or DEFAULT_RESAMPLES) if self.noisy else 1
         self.restart_after = None if restart_after is None else int(restart_after)
-        self.duplicates = duplicates
-        self.reused = 0
-        """How often the value of a duplicate was reused in place of an evaluation."""
-        self._start = None if start is None else space.encode(start)
-        if self._start is not None and not space.is_valid(self._start):
-            raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
         self._mutable: list[int] = np.flatnonzero(space.sizes > 1).tolist()
         self._sizes: list[int] = space.sizes.tolist()
         self._neighbours = sum(size - 1 for size in self._sizes)
@@ -131,8 +120,6 @@ class Climber(Optimizer):
         """Evaluations of the open attempts that have not been asked for yet."""
         self._attempts: dict[int, Attempt] = {}
         self._siblings = Siblings()
-        self._lost: set[bytes] = set()
-        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._climb_began = 0
         self._stalled = 0
         """Attempts since the last one that was better than the genome climbed from."""
@@ -203,22 +190,10 @@ class Climber(Optimizer):
         child = mutated(self._incumbent.genome, moves)
         return self.space.is_valid(child) and not self._refused(child)
 
-    def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
-        if self.duplicates == "avoid":
-            return self._known(genome)
-        if self.duplicates == "reuse" and self._in_flight(genome):
-            return True  # its value will be there to be reused, but is not yet
-        return bool(self._lost) and self._archive.key(genome) in self._lost
-
     def _known(self, genome: Genome) -> bool:
-        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
-        key = self._archive.key(genome)
-        return (
-            self._archive.row(key) is not None
-            or key in self._lost
-            or self._in_flight(genome)
-            or any(np.array_equal(genome, attempt.genome) for attempt in self._attempts.values())
+        """Tell whether a genome has been evaluated, was dropped, or is or will be on its way."""
+        return super()._known(genome) or any(
+            np.array_equal(genome, attempt.genome) for attempt in self._attempts.values()
         )
 
     def _busy(self) -> set[int]:
@@ -457,7 +432,7 @@ class Climber(Optimizer):
                 self._drop((BASE, identity))
 
     def _restart(self) -> None:
-        self._incumbent = self._new_base(self._new_start())
+        self._incumbent = self._new_base(self._elsewhere())
         self._climb_began = self.evaluations + self.reused
         self._stuck = False
         # what is still open belongs to the climb before: its values go to the archive alone
@@ -468,10 +443,6 @@ class Climber(Optimizer):
         self._siblings = Siblings()
         self._stalled = 0
         self._reset()
-
-    def _new_start(self) -> Genome:
-        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        return new_start(self.space, self._rng, unwanted)
 
     def _drop(self, ticket: Ticket) -> None:
         kind, identity = ticket
@@ -519,28 +490,19 @@ class Climber(Optimizer):
 
     def _options(self) -> dict[str, Any]:
         return {
-            "noisy": self.noisy,
+            **super()._options(),
             "resamples": self.resamples if self.noisy else None,
-            "start": None if self._start is None else self._start.tolist(),
             "restart_after": self.restart_after,
-            "duplicates": self.duplicates,
         }
-
-    @classmethod
-    def _revived(cls, space: Space, seed: int, options: dict[str, Any]) -> Self:
-        start = options["start"]
-        return super()._revived(
-            space, seed, {**options, "start": None if start is None else space.decode(start)}
-        )
 
     def _state(self) -> dict[str, Any]:
         attempts = [*self._attempts.values(), *(a for a, _ in self._siblings.waiting)]
         bases = {a.base.identity: a.base for a in attempts}
         bases |= self._starting | {self._incumbent.identity: self._incumbent}
         return {
+            **super()._state(),
             "identities": self._identities,
             "climb_began": self._climb_began,
-            "reused": self.reused,
             "bases": [[b.identity, b.genome.tolist(), b.total, b.count] for b in bases.values()],
             "incumbent": self._incumbent.identity,
             "starting": list(self._starting),
@@ -551,13 +513,12 @@ class Climber(Optimizer):
             "stuck": self._stuck,
             "tried": sorted(self._tried),
             "mutations": list(self._mutations),
-            "lost": sorted(key.hex() for key in self._lost),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
         self._identities = state["identities"]
         self._climb_began = state["climb_began"]
-        self.reused = state["reused"]
         bases = {
             identity: Base(identity, np.array(genome, dtype=np.int64), total, count)
             for identity, genome, total, count in state["bases"]
@@ -571,7 +532,6 @@ class Climber(Optimizer):
         self._stuck = state["stuck"]
         self._tried = {(gene, value) for gene, value in state["tried"]}
         self._mutations = list(state["mutations"])
-        self._lost = {bytes.fromhex(key) for key in state["lost"]}
 
 
 def _require_positive(what: str, value: Any) -> None:

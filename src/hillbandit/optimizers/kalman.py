@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any
 
 import numpy as np
 
-from hillbandit.optimizers.base import Exhausted, Optimizer, Ticket
+from hillbandit.optimizers.base import Exhausted, Ticket
 from hillbandit.optimizers.belief import (
     Belief,
     DenseBelief,
@@ -25,11 +25,9 @@ from hillbandit.optimizers.belief import (
     Layout,
 )
 from hillbandit.optimizers.kalman_filter import BURN, Filter
-from hillbandit.optimizers.starts import new_start
+from hillbandit.optimizers.sparing import Duplicates, Sparing
 from hillbandit.space import Config, Genome, Space
 from hillbandit.trial import GeneReport, Recommendation
-
-Duplicates = Literal["reevaluate", "reuse", "avoid"]
 
 # pairs are (noise-free, noisy)
 TEMPER = (1.0, 0.9)
@@ -73,7 +71,7 @@ class _Home:
     variance: float
 
 
-class KalmanClimber(Optimizer):
+class KalmanClimber(Sparing):
     """A hill-climber that learns the effects of all genes at once from mutations of many genes.
 
     Example:
@@ -112,22 +110,7 @@ class KalmanClimber(Optimizer):
         duplicates: Duplicates = "reevaluate",
         seed: int | None = None,
     ) -> None:
-        if not isinstance(noisy, bool | np.bool_):
-            raise TypeError(f"noisy must be True or False, not {noisy!r}.")
-        if duplicates not in get_args(Duplicates):
-            raise ValueError(f'duplicates is "reevaluate", "reuse" or "avoid", not {duplicates!r}.')
-        if duplicates == "reuse" and noisy:
-            raise ValueError(
-                'duplicates="reuse" is for noise-free evaluations: under noise a second one says '
-                'more. Use "reevaluate" or "avoid".'
-            )
-        super().__init__(space, noisy=bool(noisy), seed=seed)
-        self.duplicates = duplicates
-        self.reused = 0
-        """How often the value of a duplicate was reused in place of an evaluation."""
-        self._start = None if start is None else space.encode(start)
-        if self._start is not None and not space.is_valid(self._start):
-            raise ValueError(f"The start {start!r} is not valid: `valid` refuses it.")
+        super().__init__(space, noisy=noisy, start=start, duplicates=duplicates, seed=seed)
         self._mode = int(self.noisy)  # the index into the pairs of constants
         self._belief = self._new_belief()
         self._belief.start(1.0, 0.0)
@@ -136,8 +119,6 @@ class KalmanClimber(Optimizer):
         self._n = max(1, self._layout.n)
         self._current = space.sample(self._rng) if self._start is None else self._start
         self._children: dict[int, Genome] = {}
-        self._lost: set[bytes] = set()
-        """Genomes whose evaluation was dropped: asking for them again would fail again."""
         self._identities = 0
         self._advance = 0
         """How many genomes were told in advance: the first rows of the archive."""
@@ -368,19 +349,6 @@ class KalmanClimber(Optimizer):
             return False
         return self.space.is_valid(child) and not self._refused(child)
 
-    def _refused(self, genome: Genome) -> bool:
-        """Tell whether a genome is one to be avoided: a duplicate, or one that was dropped."""
-        if self.duplicates == "avoid":
-            return self._known(genome)
-        if self.duplicates == "reuse" and self._in_flight(genome):
-            return True  # its value will be there to be reused, but is not yet
-        return bool(self._lost) and self._archive.key(genome) in self._lost
-
-    def _known(self, genome: Genome) -> bool:
-        """Tell whether a genome has been evaluated, was dropped, or is on its way."""
-        key = self._archive.key(genome)
-        return self._archive.row(key) is not None or key in self._lost or self._in_flight(genome)
-
     def _small_change(self, mean: Floats, sigma: Floats) -> Genome:
         """Find the most promising change of one gene that is allowed, or else of two."""
         sample = mean + sigma * self._rng.standard_normal(len(mean))
@@ -404,11 +372,6 @@ class KalmanClimber(Optimizer):
             "no valid neighbour: every change of one gene is refused by `valid`, and so is every "
             "change of two that was tried"
         )
-
-    def _elsewhere(self) -> Genome:
-        """Find a valid genome that may still be evaluated, wherever it is."""
-        unwanted = self._refused if self.duplicates == "reevaluate" else self._known
-        return new_start(self.space, self._rng, unwanted)
 
     # --- asking: kicks ----------------------------------------------------------------------------
 
@@ -539,35 +502,21 @@ class KalmanClimber(Optimizer):
 
     # --- state ------------------------------------------------------------------------------------
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "noisy": self.noisy,
-            "start": None if self._start is None else self._start.tolist(),
-            "duplicates": self.duplicates,
-        }
-
-    @classmethod
-    def _revived(cls, space: Space, seed: int, options: dict[str, Any]) -> Self:
-        start = options["start"]
-        return super()._revived(
-            space, seed, {**options, "start": None if start is None else space.decode(start)}
-        )
-
     def _state(self) -> dict[str, Any]:
         home = self._home
         return {
+            **super()._state(),
             "belief": self._belief.state(),
             "filter": self._filter.state(),
             "current": self._current.tolist(),
             "children": [[i, child.tolist()] for i, child in self._children.items()],
             "home": None if home is None else [home.genome.tolist(), home.b, home.variance],
             "mutations": self._mutations.tolist(),
-            "lost": sorted(key.hex() for key in self._lost),
             **{name: getattr(self, f"_{name}") for name in _SCALARS},
-            "reused": self.reused,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
         self._belief.restore(state["belief"])
         self._filter.restore(state["filter"])
         self._current = np.array(state["current"], dtype=np.int64)
@@ -577,10 +526,8 @@ class KalmanClimber(Optimizer):
             genome, b, variance = state["home"]
             self._home = _Home(np.array(genome, dtype=np.int64), b, variance)
         self._mutations = np.array(state["mutations"], dtype=np.int64)
-        self._lost = {bytes.fromhex(key) for key in state["lost"]}
         for name in _SCALARS:
             setattr(self, f"_{name}", state[name])
-        self.reused = state["reused"]
 
 
 _SCALARS = ("identities", "advance", "begun", "L", "K", "returned", "epoch")
