@@ -487,7 +487,11 @@ def changed(
                     times.append(hit(kind, case, run, 50 * n))
                 progress.step(f"{label}, {case.label}")
             solved = [float(time) for time in times if time is not None]
-            text = "{:,.0f} ± {:.0f}".format(*mean_and_error(solved)) if solved else "none"
+            text = "none"
+            if len(solved) == 1:
+                text = f"{solved[0]:,.0f}"
+            elif solved:
+                text = "{:,.0f} ± {:.0f}".format(*mean_and_error(solved))
             cells.append(text if len(solved) == runs else f"{text} [{len(solved)} of {runs}]")
         lines.append(f"| {' | '.join(cells)} |")
         yield "\n".join([intro, "", *lines])
