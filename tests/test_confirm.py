@@ -225,6 +225,50 @@ def test_a_confirmation_stays_where_there_is_nothing_more_to_search(tmp_path: Pa
         assert study.is_confirmed
 
 
+@pytest.mark.parametrize("slots", [1, 8])
+@pytest.mark.parametrize("kind", ["kalman", "bandit_rmhc"])
+def test_a_search_that_is_over_early_is_confirmed_with_what_was_kept_for_it(
+    tmp_path: Path, kind: str, slots: int
+) -> None:
+    problem = Noisy(OneMax(4), sd=1.0, seed=0)
+    options: dict[str, Any] = {} if kind == "kalman" else {"restart_after": 3}
+
+    def stop_at(count: int) -> Callback:
+        return lambda state: state.evaluations >= count
+
+    def go(path: Path, stops: tuple[int, ...]) -> hb.Result:
+        for stop in (*stops, 1000):
+            result = hb.maximize(
+                problem,
+                problem.space,
+                200,
+                optimizer=kind,
+                noisy=True,
+                duplicates="avoid",
+                confirm=0.2,
+                seed=1,
+                study=path,
+                executor=DeterministicExecutor(slots, seed=1),
+                callbacks=[stop_at(stop)],
+                **options,
+            )
+        return result
+
+    straight = go(tmp_path / "a.db", ())
+    assert straight.stopped_because.startswith("exhausted")
+    searched = straight.evaluations - 40
+    assert searched >= 16  # resamples are not duplicates
+    fresh = straight.history.values[searched:]
+    assert straight.recommended.evaluations < 40
+    assert straight.recommended.mean in [
+        pytest.approx(fresh[(straight.history.genomes[searched:] == genome).all(axis=1)].mean())
+        for genome in np.unique(straight.history.genomes[searched:], axis=0)
+    ]
+    interrupted = go(tmp_path / "b.db", (5, searched + 3, searched + 20))
+    assert np.array_equal(interrupted.history.values, straight.history.values)
+    assert str(interrupted.recommended) == str(straight.recommended)
+
+
 def test_it_improves_the_answer_and_its_interval_at_the_same_total_budget() -> None:
     # one row of benchmarks/confirm.md: the (1+1)-EA measures each genome only once or twice
     problem = Noisy(OneMax(10), sd=3.0, seed=None)

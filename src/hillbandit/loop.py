@@ -17,7 +17,7 @@ import numpy as np
 
 from hillbandit.confirm import prepared, reserve, still_missing
 from hillbandit.evaluators import Evaluator, Outcome, Task
-from hillbandit.ledger import Ledger
+from hillbandit.ledger import Confirmation, Ledger
 from hillbandit.optimizers import Exhausted, Optimizer
 from hillbandit.optimizers.base import checked_value
 from hillbandit.progress import ProgressBar
@@ -250,7 +250,7 @@ class Loop:
         try:
             return None, ledger.next_trial()
         except Exhausted as end:
-            return f"exhausted: {end}", None
+            return self._confirm_early(f"exhausted: {end}")
 
     def _confirms(self, planned: int, budget: int) -> bool:
         """Tell whether it is time to confirm: the search is over, or a confirmation under way.
@@ -271,13 +271,30 @@ class Loop:
             if self._running:
                 return "budget", None  # the candidates are chosen when all have come back
             confirmation = ledger.confirm(prepared(ledger.optimizer, int(budget) - books.told))
+        return self._next_fresh(confirmation, "budget")
+
+    def _confirm_early(self, over: str) -> tuple[str | None, Trial | None]:
+        """Confirm with what was kept for it where the search is over before its budget is."""
+        ledger, limits = self._ledger, self._limits
+        confirmation = ledger.books.confirmation
+        if not limits.reserved or limits.budget is None or not ledger.optimizer.can_recommend:
+            return over, None
+        if confirmation is None:
+            if self._running:
+                return over, None  # the candidates are chosen when all have come back
+            kept = min(limits.reserved, int(limits.budget) - ledger.books.told)
+            confirmation = ledger.confirm(prepared(ledger.optimizer, kept))
+        return self._next_fresh(confirmation, over)
+
+    def _next_fresh(self, confirmation: Confirmation, over: str) -> tuple[str | None, Trial | None]:
+        """Give the next evaluation of a confirmation, or the reason to stop where it has all."""
         _, missing = still_missing(confirmation)
-        for candidate in books.confirming.values():
+        for candidate in self._ledger.books.confirming.values():
             if candidate in missing:
                 missing.remove(candidate)
         if not missing:
-            return "budget", None
-        return None, ledger.next_trial(missing[0])
+            return over, None
+        return None, self._ledger.next_trial(missing[0])
 
     # --- telling --------------------------------------------------------------------------------
 
