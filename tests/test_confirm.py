@@ -13,6 +13,7 @@ import hillbandit as hb
 from hillbandit.confirm import prepared, reserve, still_missing
 from hillbandit.ledger import Confirmation
 from hillbandit.problems import Noisy, OneMax
+from hillbandit.store import Store
 from hillbandit.study import Callback
 from hillbandit.testing import DeterministicExecutor
 
@@ -264,6 +265,10 @@ def test_a_search_that_is_over_early_is_confirmed_with_what_was_kept_for_it(
         pytest.approx(fresh[(straight.history.genomes[searched:] == genome).all(axis=1)].mean())
         for genome in np.unique(straight.history.genomes[searched:], axis=0)
     ]
+    with contextlib.closing(Store(tmp_path / "a.db", read_only=True)) as store:
+        idle = [event.kind for _, event in store.events(1)].count("exhausted")
+    # the search is not asked again for every fresh evaluation
+    assert idle == 1 if slots == 1 else idle < 40
     interrupted = go(tmp_path / "b.db", (5, searched + 3, searched + 20))
     assert np.array_equal(interrupted.history.values, straight.history.values)
     assert str(interrupted.recommended) == str(straight.recommended)

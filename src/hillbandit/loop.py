@@ -189,6 +189,8 @@ class Loop:
         self._callbacks = callbacks
         self._bar = bar
         self._running: dict[int, Trial] = {}
+        self._exhausted: str | None = None
+        """Why the search is over, once it is and its answer is being confirmed."""
         self._began = time.monotonic()
         self._interrupts = Interrupts()
 
@@ -247,6 +249,8 @@ class Loop:
                 return "budget", None
             if not ledger.has_in_flight and self._confirms(planned, limits.budget):
                 return self._next_confirmation(limits.budget)
+        if self._exhausted is not None:
+            return self._confirm_early(self._exhausted)
         try:
             return None, ledger.next_trial()
         except Exhausted as end:
@@ -284,6 +288,7 @@ class Loop:
                 return over, None  # the candidates are chosen when all have come back
             kept = min(limits.reserved, int(limits.budget) - ledger.books.told)
             confirmation = ledger.confirm(prepared(ledger.optimizer, kept))
+        self._exhausted = over
         return self._next_fresh(confirmation, over)
 
     def _next_fresh(self, confirmation: Confirmation, over: str) -> tuple[str | None, Trial | None]:
